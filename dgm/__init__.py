@@ -9,30 +9,16 @@ if TYPE_CHECKING:
     from dgm import replay
     from dgm.api.ablating import Ablation, Effect, PartEffect, ablate
     from dgm.api.archive import clean, remove, unpack, verify
-    from dgm.api.calibrating import CalibrateArguments, CalibratedSuite, calibrate_suite
-    from dgm.api.comparing import ComparisonView, compare
-    from dgm.api.evaluating import (
-        EvaluateArguments,
-        EvaluationView,
-        GradeArguments,
-        evaluate,
-        evaluate_async,
-        grade_predictions,
-    )
+    from dgm.api.batching import BatchView, evolve_batch
+    from dgm.api.control import approve, stop
+    from dgm.api.evaluating import evaluate
     from dgm.api.machine import MachineView, doctor, settings, variables
+    from dgm.api.report import report
     from dgm.api.runs import runs
     from dgm.api.sandboxes import build_images, clean_sandboxes, images
-    from dgm.api.search import (
-        Budget,
-        Evolution,
-        EvolveArguments,
-        ResumeArguments,
-        evolve,
-        evolve_async,
-        open,  # noqa: A004  (as gzip.open)
-    )
+    from dgm.api.search import Evolution, evolve, open  # noqa: A004
     from dgm.api.seeds import AgentCheckView, check_agent, init_agent, seed_agents
-    from dgm.api.solving import Solution, SolveArguments, solve, solve_async
+    from dgm.api.solving import Solution, solve
     from dgm.api.studies import (
         StudyArguments,
         StudyView,
@@ -52,70 +38,57 @@ if TYPE_CHECKING:
         suite,
         suites,
     )
-    from dgm.api.sweeping import SweepView, plan_sweep, sweep
     from dgm.api.trusting import trust
+    from dgm.views.evaluation import EvaluationView
 
 __version__ = "0.1.0"
 __all__ = [
     "Ablation",
     "AgentCheckView",
-    "Budget",
-    "CalibrateArguments",
-    "CalibratedSuite",
-    "ComparisonView",
+    "BatchView",
     "Effect",
-    "EvaluateArguments",
     "EvaluationView",
     "Evolution",
-    "EvolveArguments",
-    "GradeArguments",
     "MachineView",
     "MiningOptions",
     "PartEffect",
-    "ResumeArguments",
     "Solution",
-    "SolveArguments",
     "StudyArguments",
     "StudyView",
     "SuiteView",
-    "SweepView",
     "TrialArguments",
     "__version__",
     "ablate",
+    "approve",
     "build_images",
-    "calibrate_suite",
     "check_agent",
     "clean",
     "clean_sandboxes",
-    "compare",
     "doctor",
     "evaluate",
-    "evaluate_async",
     "evolve",
-    "evolve_async",
+    "evolve_batch",
     "families",
     "filter_suite",
-    "grade_predictions",
     "images",
     "import_suite",
     "init_agent",
     "merge_suites",
     "mine_benchmark",
     "open",
-    "plan_sweep",
     "record_trial",
     "remove",
     "replay",
+    "report",
     "runs",
     "seed_agents",
     "settings",
     "solve",
-    "solve_async",
     "split_suite",
+    "stop",
     "study",
     "suite",
     "suites",
-    "sweep",
     "trust",
     "unpack",
     "variables",
@@ -125,21 +98,18 @@ __all__ = [
 _PLACES = {
     "ablating": ("Ablation", "Effect", "PartEffect", "ablate"),
     "archive": ("clean", "remove", "unpack", "verify"),
-    "calibrating": ("CalibrateArguments", "CalibratedSuite", "calibrate_suite"),
-    "comparing": ("ComparisonView", "compare"),
+    "batching": ("BatchView", "evolve_batch"),
+    "control": ("approve", "stop"),
+    "report": ("report",),
     "evaluating": (
-        "EvaluateArguments",
         "EvaluationView",
-        "GradeArguments",
         "evaluate",
-        "evaluate_async",
-        "grade_predictions",
     ),
-    "search": ("Budget", "Evolution", "EvolveArguments", "ResumeArguments", "evolve", "evolve_async", "open"),
+    "search": ("Evolution", "evolve", "open"),
     "machine": ("MachineView", "doctor", "settings", "variables"),
     "runs": ("runs",),
     "seeds": ("AgentCheckView", "check_agent", "init_agent", "seed_agents"),
-    "solving": ("Solution", "SolveArguments", "solve", "solve_async"),
+    "solving": ("Solution", "solve"),
     "studies": ("StudyArguments", "StudyView", "TrialArguments", "families", "record_trial", "study"),
     "sandboxes": ("build_images", "clean_sandboxes", "images"),
     "suites": (
@@ -153,7 +123,6 @@ _PLACES = {
         "suite",
         "suites",
     ),
-    "sweeping": ("SweepView", "plan_sweep", "sweep"),
     "trusting": ("trust",),
 }
 """Modules of ``dgm.api`` and the public names in them."""

@@ -85,8 +85,8 @@ class UserError(DgmError, ValueError):
 
 
 def option_name(parameter: str) -> str:
-    """Return the option of a parameter: ``max_usd`` → ``--max-usd``."""
-    return "--" + parameter.replace("_", "-")
+    """Return the option of a parameter: ``max_usd`` → ``--max-usd``; that of ``settings`` is ``--set``."""
+    return "--set" if parameter == "settings" else "--" + parameter.replace("_", "-")
 
 
 class Infrastructure(DgmError, OSError):

@@ -1,4 +1,4 @@
-"""Python's arguments in the form in which settings take them."""
+"""Arguments of the Python API in the form in which settings take them."""
 
 import json
 import math
@@ -9,6 +9,9 @@ from typing import Any
 from dgm import references
 from dgm.errors import UserError
 from dgm.models.scripted import Script, lend_script
+
+SettingValues = Mapping[str, Any] | Sequence[str]
+"""Settings by dotted name, with values or tables; or the texts ``KEY=VALUE`` of a command line."""
 
 
 def name_of(group: str, given: Any) -> str | None:  # noqa: ANN401  (a name, a path or any object)
@@ -32,9 +35,27 @@ def model_of(given: str | Script | None) -> str | None:
     return given if given is None or isinstance(given, str) else lend_script(given)
 
 
-def assignments_of(settings: Mapping[str, Any] | None) -> Sequence[str]:
-    """Return settings as ``--set`` takes them."""
-    return [f"{key}={json.dumps(value)}" for key, value in (settings or {}).items()]
+def assignments_of(settings: SettingValues | None) -> Sequence[str]:
+    """Return settings as texts ``KEY=VALUE``."""
+    if isinstance(settings, Mapping):
+        return [f"{key}={json.dumps(value)}" for key, value in settings.items()]
+    return list(settings or ())
+
+
+def split_engine(settings: SettingValues | None) -> tuple[SettingValues, Sequence[str]]:
+    """Return settings without ``engine``, and the addresses that it gives.
+
+    The address of the engine is about this machine, so that no run records it.
+    """
+    if settings is None:
+        return {}, ()
+    if isinstance(settings, Mapping):
+        engine = settings.get("engine", ())
+        others = {key: value for key, value in settings.items() if key != "engine"}
+        return others, (engine,) if isinstance(engine, str) else tuple(engine or ())
+    prefix = "engine="
+    engines = [text.removeprefix(prefix).strip("\"'") for text in settings if text.startswith(prefix)]
+    return [text for text in settings if not text.startswith(prefix)], engines
 
 
 def path_of(given: str | Path | None) -> Path | None:
@@ -49,4 +70,4 @@ def check_amount(name: str, given: float | None) -> None:
         UserError: it is not a finite number above 0.
     """
     if given is not None and not (math.isfinite(given) and given > 0):
-        raise UserError(f"{name} {given}: must be a number above 0")
+        raise UserError(f"{given}: must be a number above 0", argument=name)

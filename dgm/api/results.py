@@ -1,20 +1,19 @@
 """A search as a value for programs: its best agent, its tables, its report, and how it goes on (``dgm.open``)."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from dgm.analysis.best import best_of
 from dgm.analysis.budgets import Ending
 from dgm.analysis.operator_accounts import OperatorLine
 from dgm.analysis.operator_accounts import operators_of as operator_lines
 from dgm.api.agents import RunAgent, number_of
+from dgm.api.control import ApprovalView, WaitingChildView, approve_child
 from dgm.api.records import Records, records_of
-from dgm.api.replaying import RunReplay
+from dgm.api.replaying import replay
+from dgm.api.report import report as make_report
 from dgm.archive.container import Manifest
-from dgm.archive.durable import write_durably
 from dgm.archive.finding import find_run
 from dgm.archive.history import state
 from dgm.archive.run import Run
@@ -23,7 +22,7 @@ from dgm.archive.unpacking import find_addresses
 from dgm.archive.verifying import verify
 from dgm.blocking import in_python
 from dgm.domain import SEED, Usage
-from dgm.errors import ArchiveCorrupt, UserError
+from dgm.errors import ArchiveCorrupt
 from dgm.export.graphs import write_tree
 from dgm.export.repositories import write_repository
 from dgm.export.table_files import write_table
@@ -31,63 +30,10 @@ from dgm.export.tables import EVALUATIONS, SPEND, Cell, ExportTable
 from dgm.export.trajectories import write_trajectories
 from dgm.publish.packing import pack
 from dgm.publish.scrubbing import LocalIdentity
-from dgm.report.facts import RunReport as Facts
-from dgm.report.facts import gather_report
-from dgm.report.figures import write_figures
-from dgm.report.headline import read_findings
-from dgm.report.page import render_page
-from dgm.report.record import report_record
-from dgm.sessions.approval import GivenAnswer, answer_children, check_gate, waiting_records
 from dgm.show.operators import operator_records
 from dgm.views.agents import AgentRow, TreeView
 from dgm.views.events import EventView, read_events
 from dgm.views.run import RunView
-
-
-@dataclass(frozen=True, slots=True)
-class ReportView:
-    """A report: is the best agent better than the seed, by how much, and what did that cost."""
-
-    facts: Facts = field(repr=False)
-    record: Mapping[str, Any] = field(repr=False)
-    """The document that ``dgm report --json`` prints."""
-
-    @property
-    def headline(self) -> str:
-        """The answer in one sentence."""
-        return self.facts.verdict.sentence
-
-    def html(self) -> str:
-        """Return the page, which asks nothing of the network."""
-        return render_page(self.facts).decode()
-
-    def save(self, file: str | Path) -> Path:
-        """Write the page (``.html``) or the record (``.json``), and return the path.
-
-        Raises:
-            UserError: the name ends otherwise, or the file cannot be written.
-        """
-        target = Path(file)
-        if target.suffix == ".html":
-            data = render_page(self.facts)
-        elif target.suffix == ".json":
-            data = json.dumps(self.record, indent=2, ensure_ascii=False).encode() + b"\n"
-        else:
-            raise UserError(f"{target}: a report is written as .html or .json")
-        try:
-            write_durably(target, data)
-        except OSError as error:
-            raise UserError(f"{target}: cannot be written: {error.strerror}") from error
-        return target
-
-    def save_figures(self, folder: str | Path) -> Sequence[Path]:
-        """Write each figure that can be drawn to a folder as SVG, and return the files.
-
-        Raises:
-            UserError: the folder cannot be made or written.
-        """
-        with in_python():
-            return write_figures(self.facts, Path(folder))
 
 
 class Results:
@@ -186,10 +132,7 @@ class Results:
         """A row for each operator: children, tallies, what they took."""
         return records_of(operator_records(self._operators()))
 
-    @property
-    def replay(self) -> RunReplay:
-        """Do again what the run did, and compare: decisions, lineages, evaluations."""
-        return RunReplay(self.run)
+    replay = replay
 
     def diff(self, agent: int | None = None, other: int | None = None) -> str:
         """Return what an agent's source changes against another's.
@@ -228,25 +171,23 @@ class Results:
 
     @property
     def waiting(self) -> Records:
-        """A row for each child that waits for a person (``gates.approve``), with an answer that is not read yet."""
-        return records_of(waiting_records(self.run))
+        """A row for each child that waits for approval (``gates.approve``), with an answer that is not read yet."""
+        run = self.run
+        children = (WaitingChildView.load(run, action, child) for action, child in run.tree.waiting.items())
+        return records_of([child.model_dump() for child in children])
 
-    def approve(self, child: int, yes: bool = True, *, reason: str = "") -> GivenAnswer:
-        """Say yes or no to a child that waits; a running search takes the answer within a second.
+    def approve(self, child: int, answer: Literal["yes", "no"] = "yes", *, reason: str = "") -> ApprovalView:
+        """Answer for a child that waits; a running search takes the answer within a second.
 
         Args:
             child: its number, as ``waiting`` gives it.
-            yes: whether it may live.
+            answer: whether it may live.
             reason: why, in one line; of a no it becomes the reason of the stillbirth.
 
         Raises:
             UserError: it does not wait, children of this run never do, or the folder is read-only.
         """
-        run = self.run
-        with in_python():
-            check_gate(run)
-            (given,) = answer_children(run, {str(child): yes}, reason)
-        return given
+        return approve_child(self.run, child, answer, reason)
 
     def export(
         self,
@@ -318,13 +259,8 @@ class Results:
         """Addresses for model calls and variables of keys that its settings name; for a look before ``resume``."""
         return sorted(find_addresses(self._run.config))
 
-    def report(self) -> ReportView:
-        """Return the report of what the run and its examination hold now; nothing is performed."""
-        run = self.run
-        best = self.best.agent
-        operators = self._operators()
-        facts = gather_report(run, best.id, read_findings(run, best), operators)
-        return ReportView(facts, report_record(run, facts, operator_records(operators)))
+    report = make_report
+    """Report on the run; arguments as for ``dgm.report``."""
 
     def close(self) -> None:
         """Close the run; agents that were asked for can no longer be read."""

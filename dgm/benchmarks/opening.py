@@ -4,7 +4,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Protocol, cast, runtime_checkable
+from typing import NoReturn, Protocol, cast, runtime_checkable
 
 from dgm import plugins
 from dgm.benchmarks.context import BenchmarkContext
@@ -47,6 +47,20 @@ class HasMachine(Protocol):
     def machine(self) -> str:
         """The architecture, in the words of ``uname -m``, such as ``x86_64``."""
         ...
+
+
+class NoSandboxEngine:
+    """A sandbox engine for commands that open no sandbox."""
+
+    name = "none"
+
+    def open(self, spec: SandboxSpec) -> NoReturn:  # noqa: ARG002  (the shape of an engine)
+        """Refuse to open a sandbox."""
+        raise AssertionError("a command that only looks opened a sandbox")
+
+    async def reap(self, labels: Mapping[str, str]) -> int:  # noqa: ARG002  (there is nothing to remove)
+        """Remove nothing."""
+        return 0
 
 
 def open_suite(

@@ -7,7 +7,6 @@ needs a baseline beside it to compare with. The engine makes both, at the latest
 import hashlib
 import json
 import os
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -175,8 +174,7 @@ def check_consent(folder: Path, images: Iterable[TaskImage]) -> bool:
     )
     asked = networked if wanted else plain
     raise ConsentNeeded(
-        f"{folder}: needs {asked.words}, which runs programs of the suite's author; look at them, and if you agree, "
-        f"say: dgm trust {shlex.quote(str(folder))}{' --network' if wanted else ''}",
+        f"{folder}: needs {asked.words}, which runs programs of the suite's author; look at them first",
         f"{folder} needs {asked.words}. They run programs of its author. Build them",
         [asked],
     )

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dgm.cli.arguments import as_json, evaluation_options
+from dgm.cli.arguments import as_json, evaluation_options, yes_option
 from dgm.cli.output import emit_json
-from dgm.cli.spending import TRIES, money_text, yes_option
+from dgm.cli.spending import TRIES
 from dgm.domain import Split
 from dgm.errors import UserError
 from dgm.evaluation.ablation import DIFFERENCE, LEVEL, Effect, PartEffect, fewest_tasks, tasks_to_show
+from dgm.render import fmt
 from dgm.show.safe import neutralise
 from dgm.show.words import count_text, p_text, usd_text
 
@@ -38,12 +39,14 @@ def ablate(agent: str, only: tuple[str, ...], yes: bool, as_json: bool, **flags:
     shipped agent) tries each task as it is, and without each of its parts. First it is started without each part, for
     nothing, and the price is told. The same command goes on where it ended and pays for nothing twice.
     """
-    from dgm.cli.evaluation import perform_session, report_missing
+    from dgm.api.evaluating import EvaluationChoice
     from dgm.cli.watching import TerminalWatcher
+    from dgm.render.evaluation_text import incomplete_text
     from dgm.sessions import ablation
-    from dgm.sessions.evaluation import EvaluationChoice
 
     watcher = TerminalWatcher()
+    if sandbox := flags.pop("sandbox"):
+        flags["assignments"] = (*flags["assignments"], f"sandbox={sandbox}")
     chosen = EvaluationChoice(split=Split.SEARCH, **flags)
 
     def begins(part: str) -> None:
@@ -52,14 +55,16 @@ def ablate(agent: str, only: tuple[str, ...], yes: bool, as_json: bool, **flags:
     plan = asyncio.run(ablation.plan_ablation(agent, only, chosen, watcher, begins))
     _confirm(plan, yes=yes)
     session = asyncio.run(ablation.begin_ablation(plan, watcher))
-    with session.made:
-        report = perform_session(session, watcher, quiet=as_json, settings=plan.request.settings)
-    result = ablation.judge_ablation(plan, report)
+    with session.run:
+        report = session.view(asyncio.run(session.perform(watcher)))
+        result = ablation.judge_ablation(plan, session, report)
     if as_json:
         emit_json(result.record())
     else:
         sys.stdout.write("\n".join([*_rows(result), f"recorded in {report.folder}"]) + "\n")
-    return report_missing(report)
+    if text := incomplete_text(report):
+        sys.stderr.write(f"{text}\n")
+    return report.exit_code
 
 
 def _confirm(plan: "AblationPlan", *, yes: bool) -> None:
@@ -74,7 +79,7 @@ def _confirm(plan: "AblationPlan", *, yes: bool) -> None:
     fewest = fewest_tasks(parts)
     sys.stderr.write(
         f"{count_text(parts + 1, 'agent')} × {count_text(plan.tasks, 'task')} × "
-        f"{count_text(plan.request.attempts, 'attempt')} = {count_text(plan.evaluations, 'evaluation')}, "
+        f"{count_text(plan.request.chosen.attempts, 'attempt')} = {count_text(plan.evaluations, 'evaluation')}, "
         f"{plan.missing:,} of them still to do; a first turn is about {turn:,} tokens\n"
         f"with {count_text(parts, 'part')} an effect shows if {fewest} tasks or more change in the same direction; a "
         f"difference of {100 * DIFFERENCE:.0f} points takes about {tasks_to_show(parts)} tasks\n"
@@ -84,8 +89,8 @@ def _confirm(plan: "AblationPlan", *, yes: bool) -> None:
     if not plan.price:
         return
     price = (
-        f"price: {money_text(plan.price.most(turn, 0))} USD for the input of a first turn; by the limits all "
-        f"{plan.missing:,} evaluations cost at most {money_text(plan.missing * plan.usd_each)} USD; what they really "
+        f"price: {fmt.money(plan.price.most(turn, 0))} for the input of a first turn; by the limits all "
+        f"{plan.missing:,} evaluations cost at most {fmt.money(plan.missing * plan.usd_each)}; what they really "
         f"cost is told after {TRIES} of them"
     )
     if yes or not plan.needs_consent:

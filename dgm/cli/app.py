@@ -67,7 +67,7 @@ def derive(
     function: Callable[..., Any],
     show: Show,
     *,
-    watcher: Callable[[], object] | None = None,
+    watcher: Callable[[], Any] | None = None,
     trust: bool = False,
     omit: Collection[str] = (),
     names: Mapping[str, str] | None = None,
@@ -77,11 +77,39 @@ def derive(
     Args:
         function: its signature and Google docstring say everything about the command; it returns a pydantic view.
         show: prints the view without ``--json``.
-        watcher: makes the ``watcher`` argument, for a function that has one.
+        watcher: makes the ``watcher`` argument, for a function that has one; it is ``quiet`` with ``--json``.
         trust: whether the function may need the user's consent (``ConsentNeeded``): adds ``--trust``, which gives it.
         omit: parameters that are no options.
         names: parameter → another option name, such as ``{"tasks": "--task"}``.
     """
+    parameters = derive_parameters(function, trust=trust, omit=omit, names=names)
+    has_watcher = "watcher" in inspect.signature(function).parameters
+
+    def command(*arguments: Any, json: bool = False, trust: bool = False, **options: Any) -> int:
+        if watcher and has_watcher:
+            options["watcher"] = watcher()
+            options["watcher"].quiet = json
+        view = call_with_consent(lambda: function(*arguments, **options), agree=trust)
+        if json:
+            print_json(view)
+            return int(getattr(view, "exit_code", 0))
+        code = show(view)
+        return code if code is not None else int(getattr(view, "exit_code", 0))
+
+    command.__doc__ = function.__doc__
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return command
+
+
+def derive_parameters(
+    function: Callable[..., Any],
+    *,
+    trust: bool = False,
+    omit: Collection[str] = (),
+    names: Mapping[str, str] | None = None,
+) -> list[inspect.Parameter]:
+    """Return the parameters of a function's command, ``--trust`` and ``--json`` last; arguments as in ``derive``."""
     source = inspect.signature(function, eval_str=True)
     parameters = list[inspect.Parameter]()
     for parameter in source.parameters.values():
@@ -99,24 +127,9 @@ def derive(
         parameters.append(parameter.replace(annotation=kind, kind=position, default=default))
     if trust:
         parameters.append(
-            _flag("trust", "Approve the Dockerfiles or endpoints of a third-party suite or run.")
+            make_flag("trust", "Approve the Dockerfiles or endpoints of a third-party suite or run.")
         )
-    parameters.append(_flag("json", "Print JSON."))
-
-    def command(*arguments: Any, json: bool = False, trust: bool = False, **options: Any) -> int:
-        if watcher and "watcher" in source.parameters:
-            options["watcher"] = watcher()
-        view = call_with_consent(lambda: function(*arguments, **options), agree=trust)
-        if json:
-            print_json(view)
-            return int(getattr(view, "exit_code", 0))
-        code = show(view)
-        return code if code is not None else int(getattr(view, "exit_code", 0))
-
-    command.__doc__ = function.__doc__
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return command
+    return [*parameters, make_flag("json", "Print JSON.")]
 
 
 def call_with_consent(call: Callable[[], T], *, agree: bool) -> T:
@@ -194,7 +207,8 @@ def _usage(function: Callable[..., Any], name: str) -> str:
     return " ".join([*words, "[OPTIONS]"])
 
 
-def _flag(name: str, text: str) -> inspect.Parameter:
+def make_flag(name: str, text: str) -> inspect.Parameter:
+    """Return the parameter of an option without a value."""
     kind = Annotated[bool, Parameter(help=text)]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind)
 

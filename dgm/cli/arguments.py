@@ -52,6 +52,9 @@ class ScoreShare(click.FloatRange):
         return number
 
 
+yes_option = click.option(
+    "--yes", is_flag=True, help="Do not ask, also where more may be spent than budget.confirm_above_usd."
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 run_argument = click.argument("run_name", metavar="RUN")
 agent_argument = click.argument("agent_name", metavar="AGENT")

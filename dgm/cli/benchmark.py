@@ -4,7 +4,6 @@ import logging
 
 import click
 
-from dgm.cli.benchmark_calibrate import calibrate
 from dgm.cli.benchmark_edit import filter_, merge, split
 from dgm.cli.benchmark_fetch import fetch
 from dgm.cli.benchmark_import import import_
@@ -15,7 +14,7 @@ from dgm.cli.benchmark_verify import verify
 
 @click.group()
 def benchmark() -> None:
-    """List, look at, fetch, import, mine, verify, calibrate and change the benchmarks that agents are validated on.
+    """List, look at, fetch, import, mine, verify and change the benchmarks that agents are validated on.
 
     A benchmark is named as in dgm run --benchmark; dgm benchmark list says how.
     """
@@ -23,5 +22,5 @@ def benchmark() -> None:
     logging.getLogger("dgm.benchmarks").setLevel(logging.ERROR)
 
 
-for command in (list_, show, fetch, import_, mine, verify, calibrate, merge, filter_, split):
+for command in (list_, show, fetch, import_, mine, verify, merge, filter_, split):
     benchmark.add_command(command)

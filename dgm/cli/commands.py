@@ -20,13 +20,12 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
         "Search",
         (
             CommandSpec("run", "dgm.cli.run:run", "Start a search for better agents."),
-            CommandSpec("resume", "dgm.cli.run:resume", "Go on with a search, after a stop or a crash."),
-            CommandSpec("sweep", "dgm.cli.sweep:sweep", "Perform many runs: variants of settings × seeds."),
-            CommandSpec("stop", "dgm.cli.control:stop", "Ask a running search to end in good order."),
+            CommandSpec("resume", "dgm.cli.run:resume", "Continue a search, after a stop or a crash."),
+            CommandSpec("stop", "dgm.cli.run:stop", "Ask a running search to end gracefully."),
             CommandSpec(
                 "status", "dgm.cli.look:status", "List runs, or print how far one is and what it spent."
             ),
-            CommandSpec("approve", "dgm.cli.approve:approve", "Say yes or no to children that wait for you."),
+            CommandSpec("approve", "dgm.cli.approve:approve", "Answer for children that wait for approval."),
         ),
     ),
     (
@@ -37,7 +36,7 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
             ),
             CommandSpec("show", "dgm.cli.look:show", "Print a run's agents, one of them, a diff or the log."),
             CommandSpec(
-                "report", "dgm.cli.report:report", "Compare the best agent with the seed, on unseen tasks."
+                "report", "dgm.cli.report:report", "Is the best agent better? Also compares several runs."
             ),
         ),
     ),
@@ -46,29 +45,24 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
         (
             CommandSpec(
                 "replay",
-                "dgm.cli.replay:replay",
-                "Do a run's decisions, lineages or evaluations again and compare.",
+                "dgm.cli.judging:replay",
+                "Repeat decisions, lineages or evaluations, and compare.",
             ),
         ),
     ),
     (
         "Compare",
-        (
-            CommandSpec(
-                "compare", "dgm.cli.compare:compare", "Compare runs in pairs, and draw their curves."
-            ),
-            CommandSpec("simulate", "dgm.cli.simulate:simulate", "Try policies in worlds that cost nothing."),
-        ),
+        (CommandSpec("simulate", "dgm.cli.simulate:simulate", "Try policies in worlds that cost nothing."),),
     ),
     (
         "Use",
         (
             CommandSpec(
                 "evaluate",
-                "dgm.cli.evaluate:evaluate",
-                "Let agents work on every task of a benchmark's split.",
+                "dgm.cli.judging:evaluate",
+                "Evaluate agents on the tasks of a suite, or grade patches.",
             ),
-            CommandSpec("solve", "dgm.cli.solve:solve", "Let an agent work on a repository of yours."),
+            CommandSpec("solve", "dgm.cli.judging:solve", "Let an agent work on a repository of yours."),
             CommandSpec(
                 "export", "dgm.cli.export:export", "Write a run, or an agent of it, for other programs."
             ),
@@ -107,13 +101,25 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
 COMMANDS = {command.name: command for _, group in SECTIONS for command in group}
 
 MOVED: dict[str, str] = {
+    "compare": "dgm report RUN RUN…",
+    "benchmark calibrate": "dgm evaluate AGENT --benchmark SUITE --split all --attempts 3",
+    "evaluate --predictions": "dgm evaluate FILE --benchmark SUITE",
+    "evaluate --seed-agent": "dgm evaluate FOLDER",
+    "evaluate --task": "dgm evaluate RUN:AGENT --tasks TASK",
+    "evaluate --sandbox": "dgm evaluate RUN:AGENT --set sandbox=ENGINE",
+    "solve --agent": "dgm solve RUN:AGENT REPOSITORY PROBLEM",
+    "solve --repo": "dgm solve RUN:AGENT REPOSITORY PROBLEM",
+    "solve --yes": "dgm solve RUN:AGENT REPOSITORY PROBLEM --apply",
+    "replay --perform": "dgm replay RUN --what work",
+    "replay --benchmark": "dgm evaluate RUN:seed RUN:AGENT --benchmark SUITE",
+    "sweep": "dgm run FILE --seeds 1:4 --vary KEY=A,B",
     "list": "dgm status",
     "tree": "dgm show RUN",
     "diff": "dgm show RUN AGENT [OTHER] --diff",
     "lineage": "dgm show RUN AGENT --lineage",
     "log": "dgm show RUN --events",
 }
-"""Former command → its form of today."""
+"""Former command, or command and option → its form of today."""
 
 
 def help_text() -> str:

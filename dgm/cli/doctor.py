@@ -27,10 +27,10 @@ def doctor(model: str | None, assignments: tuple[str, ...], as_json: bool) -> in
     """
     if assignments and not model:
         raise UserError("--set is about the model that --model names; name one")
-    from dgm.cli.consent import open_consent
+    from dgm.api.watcher import consent_to_pay
     from dgm.sessions.machine import check_machine, check_model
 
-    rows, usable = asyncio.run(check_machine(open_consent().known))
+    rows, usable = asyncio.run(check_machine(lambda provider: consent_to_pay(provider).answer))
     if model:
         asked = asyncio.run(check_model(model, assignments))
         rows, usable = [*rows, *asked], usable and all(ok for _, ok, _ in asked)

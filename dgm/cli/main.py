@@ -81,6 +81,11 @@ def _invoke(words: list[str]) -> int:
         module, _, attribute = spec.target.partition(":")
         function = getattr(import_module(module), attribute)
     name, rest = f"dgm {spec.name}", words[depth:]
+    for option in (word.partition("=")[0] for word in rest if word.startswith("--")):
+        if moved := MOVED.get(f"{spec.name} {option}"):
+            from dgm.errors import UserError
+
+            raise UserError(f"'{name} {option}' is now '{moved}'")
     if "click" in sys.modules and isinstance(function, sys.modules["click"].Command):
         from dgm.cli.invoking import invoke_command
 

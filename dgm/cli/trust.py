@@ -21,11 +21,10 @@ def trust(name: str, network: bool) -> None:
     or of a sweep: model calls go to the addresses, with the variables of keys and at the prices that its settings name.
     The yes holds for what is there now; what changes is asked about again.
     """
-    from dgm.sessions.trusting import list_subjects
+    from dgm.api.trusting import trust as approve
 
-    subjects = list_subjects(name, network=network)
-    for subject in subjects:
-        subject.agree()
-        sys.stdout.write(f"agreed: {one_line(subject.words, LINE_CHARS)}\n")
-    if not subjects:
+    words = approve(name, network=network)
+    for subject in words:
+        sys.stdout.write(f"agreed: {one_line(subject, LINE_CHARS)}\n")
+    if not words:
         sys.stdout.write("nothing of it needs a yes\n")

@@ -17,10 +17,10 @@ from dgm.export.privileges import PrivilegeChange, find_privilege_changes
 from dgm.export.repositories import changed_files, changed_steps, step_title
 from dgm.export.standalone import inline_code
 from dgm.meta.contract import read_contract
-from dgm.report.headline import read_findings, repeated_exam_note, trust_note
-from dgm.report.opening import opening_lines
+from dgm.render.report_text import better_text, cost_text, gain_text
 from dgm.show.safe import neutralise, one_line
 from dgm.show.words import resolved_text
+from dgm.views.report import ReportView
 
 _CHECK_CHARS = 120
 _SETTING_CHARS = 400
@@ -75,17 +75,16 @@ def _privilege_line(change: PrivilegeChange) -> str:
 
 def _list_evidence(run: Run, agent: Agent) -> Iterator[str]:
     """Yield the answers that a report begins with, and how far they are to be trusted."""
-    findings = read_findings(run, agent)
-    for line in filter(None, opening_lines(run, findings, agent.id)):
-        yield " ".join("".join(span.text for span in line).split())
+    view = ReportView.load(run, agent.id)
+    yield f"better? {better_text(view)}"
+    yield f"by how much? {gain_text(view)}"
+    yield f"at what cost? {cost_text(view)}"
     own, seed = run.tree.own(agent.id), run.tree.own(SEED)
     yield (
         f"on the tasks of the search: {resolved_text(own)} resolved, the seed {resolved_text(seed)}; "
         "the agent was chosen on these, so they flatter it"
     )
-    if findings and (note := repeated_exam_note(findings)):
-        yield note
-    yield trust_note(run)
+    yield view.note
 
 
 def _escape_markup(text: str) -> str:

@@ -12,7 +12,7 @@ from dgm.archive.events import Recorded, TaskGraded
 from dgm.archive.run import Run
 from dgm.archive.traces import Traces
 from dgm.domain import ActionId, AgentId, Digest, Evaluate, Evaluation, TaskId, Verdict
-from dgm.errors import Infrastructure, UserError
+from dgm.errors import Hint, Infrastructure, UserError
 from dgm.replay.findings import (
     Divergence,
     Match,
@@ -83,7 +83,8 @@ def find_graded(
         who = "" if agents is None else f" by agent {', '.join(map(str, sorted(agents)))}"
         what = "" if task is None else f" of task {task!r}"
         raise UserError(
-            f"run {run.name} has no graded evaluation{what}{who}; dgm show {run.name} AGENT lists them"
+            f"run {run.name} has no graded evaluation{what}{who}",
+            hint=Hint("all evaluations of an agent", "show", (run.name, "AGENT")),
         )
     return found
 

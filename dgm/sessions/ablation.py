@@ -13,6 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from dgm import assemble
+from dgm.api.evaluating import (
+    Contestant,
+    EvaluationChoice,
+    EvaluationRequest,
+    make_plan,
+    make_request,
+    prepare,
+    read_contestant,
+)
+from dgm.api.evaluation_session import EvaluationSession, select_tasks
+from dgm.api.watcher import Watcher
 from dgm.archive.durable import write_durably
 from dgm.archive.repository import tree_id
 from dgm.archive.run import Run
@@ -20,24 +31,12 @@ from dgm.domain import Snapshot, Task
 from dgm.errors import UserError
 from dgm.evaluation.ablation import Effect, PartEffect, judge_parts
 from dgm.evaluation.evaluating import EvaluationProgress
-from dgm.launch import Watcher
 from dgm.meta.contract import read_contract
 from dgm.meta.removable_parts import remove_each_part
 from dgm.models.pricing import Price
 from dgm.search.costs import max_evaluation_usd, solver_price
-from dgm.sessions.evaluation import (
-    Contestant,
-    EvaluationChoice,
-    EvaluationRequest,
-    evaluation_folder,
-    make_plan,
-    make_request,
-    prepare,
-    read_contestant,
-)
-from dgm.sessions.evaluation_folder import EvaluationSession, select_tasks
 from dgm.sessions.imported_agent import accept_settings
-from dgm.show.evaluate_rows import EvaluationReport, report_record
+from dgm.views.evaluation import EvaluationView
 from dgm.worker.rehearsal import rehearse
 
 TURNS = "ablation.json"
@@ -82,12 +81,12 @@ class AblationPlan:
 class Ablation:
     """The results of an ablation so far."""
 
-    report: EvaluationReport
+    report: EvaluationView
     effects: Sequence[PartEffect]
 
     def record(self) -> dict[str, Any]:
         """Return the document that ``dgm agent ablate --json`` prints."""
-        return {**report_record(self.report), "parts": [asdict(each) for each in self.effects]}
+        return {**self.report.model_dump(mode="json"), "parts": [asdict(each) for each in self.effects]}
 
 
 async def plan_ablation(
@@ -115,8 +114,8 @@ async def plan_ablation(
     request = replace(request, prefix=f"ablate-{complete.key[:8]}", named_model=True)
     without = choose_parts(agent, complete.source(), only)
     parts = assemble.parts_of(request.settings)
-    folder = evaluation_folder(request, parts.benchmark.name)
-    tasks = select_tasks(parts.benchmark, request.split, request.tasks)
+    folder = request.folder(parts.benchmark.name)
+    tasks = select_tasks(parts.benchmark, chosen.split, chosen.tasks)
     turns, known = dict[str, int | None](), _read_turns(folder)
     trees = {part: tree_id(source) for part, source in {COMPLETE: complete.source(), **without}.items()}
     for part, tree in trees.items():
@@ -139,7 +138,7 @@ async def plan_ablation(
         raise UserError(f"{agent}: it does not start without any one of its parts: nothing to compare")
     request = replace(request, contestants=[replace(complete, vetted=True), *variants])
     solver = solver_price(request.settings)
-    evaluations = len(request.contestants) * len(tasks) * request.attempts
+    evaluations = len(request.contestants) * len(tasks) * chosen.attempts
     done, limit = _read_progress(folder, request, tasks)
     return AblationPlan(
         request=request,
@@ -173,9 +172,9 @@ async def begin_ablation(plan: AblationPlan, watcher: Watcher) -> EvaluationSess
     return session
 
 
-def judge_ablation(plan: AblationPlan, report: EvaluationReport) -> Ablation:
+def judge_ablation(plan: AblationPlan, session: EvaluationSession, report: EvaluationView) -> Ablation:
     """Return the effects of the parts, by the results so far."""
-    complete, *results = report.results
+    complete, *results = session.results()
     base = plan.turns[COMPLETE] or 0
     tokens = {part: base - (turn or 0) for part, turn in plan.turns.items()}
     judged = {

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from dgm.benchmarks import verification
 from dgm.benchmarks.formats import FORMATS, all_formats, format_of
 from dgm.benchmarks.harbor import ImportReport, import_harbor
+from dgm.benchmarks.opening import NoSandboxEngine as NoSandboxEngine  # noqa: PLC0414  (re-exported)
 from dgm.benchmarks.opening import open_suite
 from dgm.benchmarks.suites import SuiteBenchmark, suite_names
 from dgm.benchmarks.verification import TaskVerification
@@ -18,7 +19,7 @@ from dgm.config import BenchmarksSettings, resolve
 from dgm.domain import Snapshot, Split, Task, TaskId
 from dgm.errors import DgmError, Infrastructure, UserError
 from dgm.plugins import find_installed
-from dgm.protocols import Benchmark, InImage, SandboxEngine, SandboxSpec
+from dgm.protocols import Benchmark, InImage, SandboxEngine
 from dgm.sandboxes import recipes
 from dgm.sessions.image_states import find_image_states
 from dgm.standstill import repeat_after_standstill
@@ -37,20 +38,6 @@ def benchmark_settings(config: Path | None, assignments: Sequence[str]) -> Bench
         UserError: a key is unknown or a value does not fit.
     """
     return resolve(config, assignments, {}).benchmarks
-
-
-class NoSandboxEngine:
-    """A sandbox engine for commands that open no sandbox."""
-
-    name = "none"
-
-    def open(self, spec: SandboxSpec) -> NoReturn:  # noqa: ARG002  (the shape of an engine)
-        """Refuse to open a sandbox."""
-        raise AssertionError("a command that only looks opened a sandbox")
-
-    async def reap(self, labels: Mapping[str, str]) -> int:  # noqa: ARG002  (there is nothing to remove)
-        """Remove nothing."""
-        return 0
 
 
 def list_all_tasks(opened: Benchmark) -> list[tuple[Split, Task]]:

@@ -146,8 +146,8 @@ def test_a_template_is_made_checked_and_evolved(name, suite, tmp_path):
         )
         assert len(set(counts)) == 1, f"killed evaluations paid for as many calls as others: {counts}"
         for module in ("dgm", "tests.agents.another_day"):
-            dgm("replay", "grown", "evaluations", "--perform", module=module)
-            dgm("replay", "grown", "lineage", "1", module=module)
+            dgm("replay", "grown", "--what", "work", module=module)
+            dgm("replay", "grown", "1", "--what", "lineage", module=module)
 
 
 def kill_after(answers, command, environment, server):

@@ -142,7 +142,7 @@ def _perform(trial: Trial, archive: Path, provider: StreamingProvider, first: li
         before = set(log.answered.values())
         command = ["resume", NAME]
     audit = _audit(folder, provider, found)
-    replay = _dgm(["replay", NAME, "evaluations", "--perform", "--json"], environment)
+    replay = _dgm(["replay", NAME, "--what", "work", "--json"], environment)
     return {
         **audit,
         "replay_exit": replay.returncode,

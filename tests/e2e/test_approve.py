@@ -106,7 +106,7 @@ def test_a_search_goes_on_while_children_wait_and_takes_answers_that_were_given_
         assert all(dead[each]["reason"] == "enough for today" for each in waiting)
         dgm("approve", "asked", "--yes", waiting[0], code=2)
     dgm("archive", "verify", "asked")
-    assert dgm.json("replay", "asked", "decisions")["differing"] == 0
+    assert dgm.json("replay", "asked")["differing"] == 0
 
 
 def after(folder, seq):

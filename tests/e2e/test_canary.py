@@ -90,8 +90,16 @@ def test_mining_a_hostile_repository_tells_it_nothing(machine, name):
     if fix is FIX:
         assert machine.dgm("benchmark", "verify", "suite", "--sandbox", "bubblewrap").returncode == 0
     subprocess.run(["git", "clone", "-q", repo, machine.folder / "checkout"], check=True)
-    words = ("--agent", "example:best", "--repo", "checkout", "--model", "offline", "--sandbox", "bubblewrap")
-    assert machine.dgm("solve", *words, "half(4) must be 2").returncode in (0, 1)
+    words = (
+        "example:best",
+        "checkout",
+        "half(4) must be 2",
+        "--model",
+        "offline",
+        "--set",
+        "sandbox=bubblewrap",
+    )
+    assert machine.dgm("solve", *words).returncode in (0, 1)
     machine.check()
 
 
@@ -112,11 +120,8 @@ def test_a_command_of_the_users_own_meets_no_secret_either(machine, language):
     assert "HTTPS_PROXY" in seen.read_text()
 
 
-@pytest.mark.parametrize(
-    "command", [("agent", "check", "{agent}"), ("solve", "--agent", "{agent}", "--repo", "repo", "do it")]
-)
 @pytest.mark.parametrize("name", AGENTS)
-def test_a_hostile_agent_gets_nothing_by_its_packages(machine, name, command):
+def test_a_hostile_agent_gets_nothing_by_its_packages(machine, name):
     machine.dgm("agent", "init", "stranger")
     agent = machine.folder / "stranger"
     line, files = AGENTS[name]
@@ -126,6 +131,6 @@ def test_a_hostile_agent_gets_nothing_by_its_packages(machine, name, command):
     for path, text in files.items():
         (agent / path).parent.mkdir(parents=True, exist_ok=True)
         (agent / path).write_text(machine.fill(text))
-    done = machine.dgm(*command, "--sandbox", "bubblewrap")
+    done = machine.dgm("agent", "check", "{agent}", "--sandbox", "bubblewrap")
     assert done.returncode in (1, 2), done.stdout + done.stderr
     machine.check()

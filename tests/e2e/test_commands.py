@@ -148,8 +148,8 @@ def test_stop_of_a_run_that_does_not_run(dgm, searched):
         (["run", "--model", "offline", "--seed", "-1"], "seed = -1: expected a number from 0 on"),
         (["run", "--nmae", "x"], "No such option"),
         (["resume", "small", "--max-evaluations", "-1"], "-1"),
-        (["solve", "--agent", "small", "--repo", ".", "x"], "RUN:AGENT"),
-        (["solve", "--agent", "small:best", "--repo", "/nowhere", "x"], "/nowhere"),
+        (["solve", "small", ".", "x"], "RUN:AGENT"),
+        (["solve", "small:best", "/nowhere", "x"], "/nowhere"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(dgm, searched, words, message, tmp_path):
@@ -189,12 +189,14 @@ PROBLEM = "price(10) should be 8: from ten pieces on they are cheaper. A test in
 def test_solve_asks_before_it_changes_anything(dgm, searched, repository, tmp_path, monkeypatch):
     monkeypatch.setitem(dgm.environment, "XDG_STATE_HOME", str(tmp_path))
     before = (repository / "pricing.py").read_text()
-    words = ["solve", "--agent", "small:0", "--repo", repository, "--sandbox", "bubblewrap", PROBLEM]
-    said = dgm(*words, stdin="n\n").stdout
+    words = ["solve", "small:0", repository, PROBLEM, "--set", "sandbox=bubblewrap"]
+    done = dgm(*words, stdin="n\n")
+    said = done.stdout
     assert "+    if count >= 10:" in said
-    assert f"Apply this change to {repository} (1 file)? [y/N]" in said
+    assert f"Apply this change to {repository} (1 file)? [y/N]" in done.stderr
+    assert "works on a copy of" in done.stderr
     assert f"nothing was changed; the change is kept: git -C {repository} apply " in said
-    assert re.search(r"\d+ model calls, [\d,]+ tokens, 0.0000 USD", said)
+    assert re.search(r"\d+ model calls, [\d,]+ tokens, 0.00 USD", said)
     assert (repository / "pricing.py").read_text() == before
     kept = list((tmp_path / "dgm" / "patches").iterdir())
     assert "+    if count >= 10:" in kept[0].read_text()
@@ -206,13 +208,13 @@ def test_solve_for_scripts(dgm, searched, repository, tmp_path, monkeypatch):
     monkeypatch.setitem(dgm.environment, "XDG_STATE_HOME", str(tmp_path))
     (repository / "pricing.py").write_bytes((repository / "pricing.py").read_bytes().replace(b"\n", b"\r\n"))
     (repository / ".gitattributes").write_text("*.py text filter=none\n")
-    words = ["solve", "--agent", "small:seed", "--repo", repository, "--sandbox", "bubblewrap"]
-    answer = dgm.json(*words, PROBLEM)
+    words = ["solve", "small:seed", repository, PROBLEM, "--set", "sandbox=bubblewrap"]
+    answer = dgm.json(*words)
     assert not answer["applied"]
     assert "count >= 10" in Path(answer["patch_file"]).read_text()
     assert "count >= 10" not in (repository / "pricing.py").read_text()
-    answer = dgm.json(*words, "--yes", PROBLEM)
-    assert (answer["applied"], answer["patch_file"], answer["exit_code"]) == (True, None, 0)
+    answer = dgm.json(*words, "--apply")
+    assert (answer["applied"], answer["patch_file"], answer["agent_exit_code"]) == (True, None, 0)
     assert "secret" not in answer["patch"]
     lines = (repository / "pricing.py").read_bytes().split(b"\r\n")
     assert b"    if count >= 10:" in lines and not any(b"\n" in line for line in lines)

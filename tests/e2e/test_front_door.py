@@ -55,7 +55,7 @@ assert 0 < best.lower_bound < 1 and best.own.n >= 0
 assert [step.agent for step in run.agents[1].lineage.lineage] == [0, 1]
 assert run.agents[1].diff().startswith("diff --git")
 assert (run.agents[1].checkout("child") / "agent.toml").is_file()
-run.report().save("report.html")
+run.report(html="report.html")
 again = dgm.open("first").resume(budget=dgm.Budget(evaluations=3))
 assert (again.state, len(again.evaluations)) == ("goal reached", 3)
 assert dgm.replay.decisions(again.run).differing == 0
@@ -83,21 +83,21 @@ heard = []
 suite = pathlib.Path(sys.argv[1])
 best = dgm.open("first").best
 done = dgm.evaluate(best, split="search", max_usd=0.5, on_event=heard.append)
-assert done.missing == 0 and done.tallies[f"agent {best.id}"].n == 1
-assert done.folder.parent.name == "first"
+assert done.missing == 0 and done.agents[0].tally.n == 1
+assert pathlib.Path(done.folder).parent.name == "first"
 assert [type(told.event).__name__ for told in heard].count("TaskGraded") == 1
-again = dgm.evaluate([best], split="search", on_event=lambda told: sys.exit("nothing was left to do"))
-assert (again.folder, again.ending.message) == (done.folder, "all of it was done before")
+again = dgm.evaluate(best, split="search", on_event=lambda told: sys.exit("nothing was left to do"))
+assert (again.folder, again.message) == (done.folder, "all of it was done before")
 assert len(dgm.open(done.folder).evaluations) == 1
 (task,) = best.run.tree.tasks
-graded = dgm.open("first").replay.evaluations([best.id], sandbox="bubblewrap")
-assert [each.match for each in graded] == ["same"], graded
+graded = dgm.open("first").replay(best.id, what="evaluations", settings={"sandbox": "bubblewrap"})
+assert graded.identical and len(graded.evaluations) == 1, graded
 patch = (suite / "tasks" / task / "solution.patch").read_text()
 rows = [{"instance_id": task, "model_name_or_path": "me", "model_patch": patch}]
 pathlib.Path("mine.json").write_text(json.dumps(rows))
-graded = dgm.grade_predictions("mine.json", suite, sandbox="bubblewrap", into="graded")
-assert graded.tallies["me"].resolved == 1
-assert graded.record["report"]["resolved_ids"] == [task]
+graded = dgm.evaluate("mine.json", benchmark=suite, settings={"sandbox": "bubblewrap"}, into="graded")
+assert graded.agents[0].tally.resolved == 1
+assert graded.report["resolved_ids"] == [task]
 """
 SWEEP = """
 import pathlib, sys
@@ -118,7 +118,7 @@ done = dgm.sweep("pair.toml", on_event=told.append)
 assert done.finished and done.outcome == "of 2 runs: 2 done", done.outcome
 assert sorted(each.moment for each in told) == ["begun", "begun", "ended", "ended"]
 assert [row["run"] for row in done.runs] == ["pair-5", "pair-6"]
-assert dgm.compare(done.name).record["pairs_of_tasks"]
+assert dgm.report(*(row["run"] for row in done.runs)).pairs_of_tasks
 assert dgm.sweep("pair.toml", on_event=lambda each: sys.exit("nothing was left to do")).finished
 """
 REPAIR = """
@@ -131,11 +131,15 @@ repo.joinpath("sums/__init__.py").write_text("def double(number):\\n    return n
 before = repo.joinpath("sums/__init__.py").read_text()
 seed = dgm.open("first").agents[0]
 said = "double(2) should be 4, not 6: it is half as much again."
-solution = dgm.solve(seed, repo, said, sandbox="bubblewrap", timeout_s=120, max_usd=1)
+lines = []
+settings = {"sandbox": "bubblewrap", "limits.solve_s": 120}
+solution = dgm.solve(seed, repo, said, settings=settings, max_usd=1, on_progress=lines.append)
 assert repo.joinpath("sums/__init__.py").read_text() == before
-assert solution.spent.calls > 0 and not solution.timed_out, solution.output
+assert solution.spend.calls > 0 and not solution.timed_out, solution.output
+assert any("works on a copy" in line for line in lines)
+assert bool(solution.patch) != bool(solution.why_empty)
 if solution.patch:
-    assert solution.save().read_text() == solution.patch
+    assert pathlib.Path(solution.patch_file).read_text() == solution.patch
     solution.apply()
     assert repo.joinpath(solution.changed[0]).read_text() != before
 """
@@ -206,15 +210,15 @@ def test_commands_read_a_run_whose_policy_they_cannot_import(folder):
     said = _python(folder, "-P", "-m", "dgm", "status", "first", "--json")
     assert said.returncode == 0, said.stderr
     assert json.loads(said.stdout)["best"] == json.loads((folder / "best.json").read_text())
-    refused = _python(folder, "-P", "-m", "dgm", "replay", "first", "decisions")
+    refused = _python(folder, "-P", "-m", "dgm", "replay", "first")
     assert refused.returncode == 2
     assert refused.stderr.startswith("dgm: in_turn:InTurn, one of the policies, cannot be imported here")
-    replayed = _python(folder, "-P", "-m", "dgm", "replay", "first", "decisions", path=str(folder))
+    replayed = _python(folder, "-P", "-m", "dgm", "replay", "first", path=str(folder))
     assert (replayed.returncode, "all identical" in replayed.stdout) == (0, True)
 
 
 @pytest.mark.sandbox
 def test_a_changed_policy_is_told_of_before_a_replay(folder, tmp_path):
     (tmp_path / "in_turn.py").write_text(POLICY + "# changed\n")
-    said = _python(folder, "-P", "-m", "dgm", "replay", "first", "decisions", path=str(tmp_path))
+    said = _python(folder, "-P", "-m", "dgm", "replay", "first", path=str(tmp_path))
     assert "in_turn:InTurn, one of its policies, has changed since the run began" in said.stderr

@@ -142,5 +142,5 @@ def test_commands_work_on_the_run(dgm, searched):
     assert not status["cut_calls"]
     dgm("show", NAME)
     dgm("show", NAME, "seed")
-    dgm("replay", NAME, "decisions")
+    dgm("replay", NAME)
     dgm("archive", "verify", NAME)

@@ -273,7 +273,7 @@ def _audit(search: Search, server: WireServer) -> dict[str, object]:
         time.sleep(1)
     paid = read_paid(search.folder, search.heard)
     in_log = count(search.folder, ANSWERED)
-    replay = search.say("replay", NAME, "decisions", "--json")
+    replay = search.say("replay", NAME, "--json")
     return {
         **found,
         "why": dict(_find_reasons(search.folder).most_common()),

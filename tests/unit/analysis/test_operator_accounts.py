@@ -15,7 +15,6 @@ from dgm.archive.events import (
     TaskGraded,
 )
 from dgm.archive.run import Run
-from dgm.cli.report import report
 from dgm.config import Settings
 from dgm.domain import (
     ActionId,
@@ -228,17 +227,6 @@ def output(command, *words):
     found = CliRunner().invoke(command, words, catch_exceptions=False)
     assert found.exit_code == 0
     return found.output
-
-
-@pytest.mark.starts_processes
-def test_the_report_has_the_table(made):
-    made.run.close()
-    assert "mean gain [95 %]" in output(report, "made")
-    assert [each["operator"] for each in json.loads(output(report, "made", "--json"))["operators"]] == [
-        "module",
-        "crossover",
-        "self-edit",
-    ]
 
 
 def test_views_have_aims_and_both_parents(made):

@@ -32,16 +32,12 @@ CALLS = {
     "evolve": lambda run, engine: dgm.evolve(model="offline", engine=engine),
     "evolve_async": lambda run, engine: asyncio.run(dgm.evolve_async(model="offline", engine=engine)),
     "resume": lambda run, engine: run.resume(engine=engine),
-    "report": lambda run, engine: run.report(holdout=True, engine=engine),
-    "evaluate": lambda run, engine: dgm.evaluate(run.best, engine=engine),
-    "grade_predictions": lambda run, engine: dgm.grade_predictions(
-        "predictions.jsonl", "tiny", engine=engine
+    "evaluate": lambda run, engine: dgm.evaluate(run.best, settings={"engine": engine}),
+    "predictions": lambda run, engine: dgm.evaluate(
+        "predictions.jsonl", benchmark="tiny", settings={"engine": engine}
     ),
-    "solve": lambda run, engine: dgm.solve(run.best, "tiny", "mend it", engine=engine),
-    "lineage": lambda run, engine: run.replay.lineage(1, engine=engine),
-    "evaluations": lambda run, engine: run.replay.evaluations(engine=engine),
-    "live_lineage": lambda run, engine: run.replay.live_lineage(1, "offline", engine=engine),
-    "live_evaluations": lambda run, engine: run.replay.live_evaluations("offline", engine=engine),
+    "solve": lambda run, engine: dgm.solve(run.best, "tiny", "mend it", settings={"engine": engine}),
+    "replay": lambda run, engine: run.replay(what="evaluations", settings={"engine": engine}),
     "sweep": lambda run, engine: dgm.sweep("sweep.toml", engine=engine),
     "suite.record": lambda run, engine: dgm.suite("tiny").record(engine=engine),
     "suite.verify": lambda run, engine: dgm.suite("tiny").verify(engine=engine),

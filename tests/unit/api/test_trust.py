@@ -69,9 +69,9 @@ def test_a_yes_holds_until_the_run_names_something_else(foreign, call):
     "words",
     [
         ("resume", "foreign"),
-        ("evaluate", "foreign", "0", "--split", "search"),
-        ("solve", "--agent", "foreign:0", "--repo", ".", "mend it"),
-        ("replay", "foreign", "evaluations", "--live", "openai-compatible/m"),
+        ("evaluate", "foreign:0", "--split", "search"),
+        ("solve", "foreign:0", ".", "mend it"),
+        ("replay", "foreign", "--what", "evaluations", "--live", "openai-compatible/m"),
     ],
 )
 def test_off_a_terminal_a_command_ends_with_the_one_that_says_yes(foreign, capsys, words):

@@ -11,7 +11,7 @@ from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.export.graphs import write_tree
 from dgm.export.repositories import write_repository
-from dgm.report.drawing import SvgDrawing
+from dgm.render.html.svg import Drawing
 from tests.support.runs.made import make_run
 
 pytestmark = pytest.mark.slow
@@ -50,7 +50,7 @@ def test_a_repository_describes_itself(run, tmp_path):
 
 
 def test_a_picture_describes_itself(run):
-    root = ET.fromstring(SvgDrawing("curves", 10, 10).file(str(identity_of(run))))
+    root = ET.fromstring(Drawing("curves", 10, 10).file(str(identity_of(run))))
     assert [each.text for each in root if each.tag.endswith("desc")] == ["run one, policy hgm, seed 7"]
 
 

@@ -4,16 +4,12 @@ import json
 
 import pytest
 
-from dgm.analysis.budgets import Ending, Reason
 from dgm.benchmarks.calibration import FILE, Calibration, task_digest, write_calibration
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.task_facts import list_facts
-from dgm.domain import AgentId, Evaluation, Split, Usage, Verdict
+from dgm.domain import Split
 from dgm.errors import UserError
-from dgm.evaluation.evaluating import AgentResult
-from dgm.sessions.calibration import find_suite, keep_calibration
 from dgm.sessions.suite_editing import filter_suite
-from dgm.show.evaluate_rows import EvaluationReport
 from dgm.show.suite_rows import calibration_rows, task_rows
 from tests.support.named_suite import make_named_suite
 from tests.support.suite_on_disk import TASK, NoEngine, make_suite
@@ -92,28 +88,3 @@ def test_rows_tell_who_solved_what(suite):
     facts = list_facts(opened(suite))
     assert [row.split() for row in task_rows(facts)][1][-2:] == ["1/2", "sums/__init__.py"]
     assert list(calibration_rows(facts)) == ["plain 2c9ac1c3 with offline: always 0, sometimes 1, never 0"]
-
-
-def evaluated(verdicts):
-    return [Evaluation(AgentId(0), TASK, number, verdict, "") for number, verdict in enumerate(verdicts)]
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "kept"),
-    [([Verdict.RESOLVED, Verdict.UNRESOLVED], {TASK: "sometimes"}), ([Verdict.RESOLVED], {})],
-)
-def test_only_tasks_whose_attempts_were_all_graded_are_noted(suite, verdicts, kept):
-    done = opened(suite)
-    result = AgentResult(AgentId(0), evaluated(verdicts), {}, 2 - len(verdicts), Usage())
-    found = EvaluationReport(
-        suite, done, "all", "offline", ["plain 2c9ac1c3"], [result], [done.task(TASK)], 2,
-        Ending(Reason.NOTHING_LEFT, ""),
-    )  # fmt: skip
-    assert keep_calibration(suite, found).record()["calibrated"] == kept
-    assert {task: one.outcome for task, one in opened(suite).calibrations().items()} == kept
-
-
-@pytest.mark.parametrize("name", ["starter", "no-such-suite"])
-def test_what_cannot_be_calibrated_is_refused(name):
-    with pytest.raises(UserError, match=r"is dgm's own suite|no suite's folder"):
-        find_suite(name)

@@ -5,19 +5,19 @@ from pathlib import Path
 
 import pytest
 
+from dgm.api.evaluating import EvaluationChoice, EvaluationRequest
 from dgm.cli.agent_ablate import _confirm, _rows
 from dgm.config import Settings
 from dgm.errors import UserError
 from dgm.evaluation.ablation import Effect, PartEffect
 from dgm.models.pricing import Price, TokenRates
 from dgm.sessions.ablation import Ablation, AblationPlan
-from dgm.sessions.evaluation import EvaluationRequest
 
 PRICE = Price(TokenRates(2.0, 2.0, 2.0, 8.0))
 
 
 def plan(*, tasks=12, price=PRICE, usd_limit=None, missing=36):
-    request = EvaluationRequest([], Path(), "", "", Settings(), None, (), 1, None, None)
+    request = EvaluationRequest([], Path(), "", "", Settings(), EvaluationChoice())
     return AblationPlan(
         request=request,
         parts=["a", "b"],

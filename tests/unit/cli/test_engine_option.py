@@ -12,7 +12,6 @@ from dgm.cli.commands import COMMANDS
 from dgm.cli.invoking import invoke_command
 from dgm.errors import UserError
 from dgm.sandboxes.engine_address import resolve_address, resolve_addresses
-from tests.support.runs.made import make_run
 
 
 @click.command()
@@ -70,12 +69,3 @@ def test_every_command_that_takes_a_sandbox_takes_an_engine():
                 found.append(command.name)
                 assert "--engine" in flags, command.name
     assert {"run", "evaluate", "solve", "verify", "lineage"} <= set(found)
-
-
-def test_a_report_that_performs_nothing_takes_no_engine(tmp_path, monkeypatch):
-    from dgm.cli.report import report
-
-    monkeypatch.setenv("DGM_ARCHIVE", str(tmp_path))
-    make_run(tmp_path / "one", verdicts=["+-"])
-    with pytest.raises(UserError, match=r"^--engine is about the evaluations that --holdout performs"):
-        invoke_command(report, ["one", "--engine", "ssh://far"], "dgm report")

@@ -16,13 +16,13 @@ from dgm.archive.events import RunStarted
 from dgm.config import Settings
 from dgm.domain import SEED, ActionId, Born, Budget, Verdict
 from dgm.evaluation.exam import Comparison, compare_verdicts
-from dgm.report.headline import is_better
 from dgm.search.loop import LoopHooks, Search
 from dgm.simulate import clockwork
 from dgm.simulate.contenders import contender
 from dgm.simulate.memory import Memory
 from dgm.simulate.worker import SimulatedWorker, key_as_commit
 from dgm.simulate.world import open_world
+from dgm.views.holdout import is_better
 
 # The time is for a machine that does much else: searches take about 20 s of a processor.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]

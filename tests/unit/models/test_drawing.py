@@ -11,7 +11,7 @@ from dgm.config import Settings, WeightedModel, resolve
 from dgm.domain import ActionId
 from dgm.errors import UserError
 from dgm.models.choose import Drawing, all_names, drawing_of, names_by_role, open_models
-from dgm.report.reproduce import run_command_text
+from dgm.views.reproduction import run_command_text
 
 TWO = Drawing(7, {"improve": [WeightedModel(model="a", weight=2.0), WeightedModel(model="b", weight=1.0)]})
 

@@ -7,13 +7,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from dgm.api.evaluating import EvaluationChoice
 from dgm.archive.snapshots import from_folder, write_folder
 from dgm.errors import UserError
 from dgm.launch import Watcher
 from dgm.sessions import ablation
 from dgm.sessions.ablation import choose_parts, plan_ablation
 from dgm.sessions.agent_templates import create_agent
-from dgm.sessions.evaluation import EvaluationChoice
 from dgm.sessions.imported_agent import CHECK, RECORD, load_check
 
 MANIFEST = '[agent]\ncommand = ["run"]\ncheck = ["check"]\n'
