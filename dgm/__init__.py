@@ -7,97 +7,69 @@ The public names are imported when they are first asked for; importing ``dgm`` i
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dgm import replay
-    from dgm.api.ablating import Ablation, Effect, PartEffect, ablate
-    from dgm.api.archive import clean, remove, unpack, verify
+    from dgm.api.ablating import agent_ablate
     from dgm.api.batching import BatchView, evolve_batch
     from dgm.api.control import approve, stop
     from dgm.api.evaluating import evaluate
-    from dgm.api.machine import MachineView, doctor, settings, variables
+    from dgm.api.exporting import export
+    from dgm.api.machine import build_images, clean, doctor, settings
+    from dgm.api.mining import benchmark_mine
+    from dgm.api.own_agent import agent_check, agent_init
     from dgm.api.report import report
     from dgm.api.runs import runs
-    from dgm.api.sandboxes import build_images, clean_sandboxes, images
     from dgm.api.search import Evolution, evolve, open  # noqa: A004
-    from dgm.api.seeds import AgentCheckView, check_agent, init_agent, seed_agents
+    from dgm.api.simulating import Simulation, families, simulate
     from dgm.api.solving import Solution, solve
-    from dgm.api.studies import (
-        StudyArguments,
-        StudyView,
-        TrialArguments,
-        families,
-        record_trial,
-        study,
-    )
     from dgm.api.suites import (
-        MiningOptions,
-        SuiteView,
-        filter_suite,
-        import_suite,
-        merge_suites,
-        mine_benchmark,
-        split_suite,
-        suite,
-        suites,
+        benchmark_fetch,
+        benchmark_list,
+        benchmark_make,
+        benchmark_show,
+        benchmark_verify,
     )
     from dgm.api.trusting import trust
     from dgm.views.evaluation import EvaluationView
 
 __version__ = "0.1.0"
 __all__ = [
-    "Ablation",
-    "AgentCheckView",
     "BatchView",
-    "Effect",
     "EvaluationView",
     "Evolution",
-    "MachineView",
-    "MiningOptions",
-    "PartEffect",
+    "Simulation",
     "Solution",
-    "StudyArguments",
-    "StudyView",
-    "SuiteView",
-    "TrialArguments",
     "__version__",
-    "ablate",
+    "agent_ablate",
+    "agent_check",
+    "agent_init",
     "approve",
+    "benchmark_fetch",
+    "benchmark_list",
+    "benchmark_make",
+    "benchmark_mine",
+    "benchmark_show",
+    "benchmark_verify",
     "build_images",
-    "check_agent",
     "clean",
-    "clean_sandboxes",
     "doctor",
     "evaluate",
     "evolve",
     "evolve_batch",
+    "export",
     "families",
-    "filter_suite",
-    "images",
-    "import_suite",
-    "init_agent",
-    "merge_suites",
-    "mine_benchmark",
     "open",
-    "record_trial",
-    "remove",
     "replay",
     "report",
     "runs",
-    "seed_agents",
     "settings",
+    "simulate",
     "solve",
-    "split_suite",
     "stop",
-    "study",
-    "suite",
-    "suites",
     "trust",
-    "unpack",
-    "variables",
-    "verify",
 ]
 
 _PLACES = {
-    "ablating": ("Ablation", "Effect", "PartEffect", "ablate"),
-    "archive": ("clean", "remove", "unpack", "verify"),
+    "ablating": ("agent_ablate",),
+    "exporting": ("export",),
     "batching": ("BatchView", "evolve_batch"),
     "control": ("approve", "stop"),
     "report": ("report",),
@@ -106,22 +78,18 @@ _PLACES = {
         "evaluate",
     ),
     "search": ("Evolution", "evolve", "open"),
-    "machine": ("MachineView", "doctor", "settings", "variables"),
+    "machine": ("build_images", "clean", "doctor", "settings"),
+    "mining": ("benchmark_mine",),
     "runs": ("runs",),
-    "seeds": ("AgentCheckView", "check_agent", "init_agent", "seed_agents"),
+    "own_agent": ("agent_check", "agent_init"),
+    "simulating": ("Simulation", "families", "simulate"),
     "solving": ("Solution", "solve"),
-    "studies": ("StudyArguments", "StudyView", "TrialArguments", "families", "record_trial", "study"),
-    "sandboxes": ("build_images", "clean_sandboxes", "images"),
     "suites": (
-        "MiningOptions",
-        "SuiteView",
-        "filter_suite",
-        "import_suite",
-        "merge_suites",
-        "mine_benchmark",
-        "split_suite",
-        "suite",
-        "suites",
+        "benchmark_fetch",
+        "benchmark_list",
+        "benchmark_make",
+        "benchmark_show",
+        "benchmark_verify",
     ),
     "trusting": ("trust",),
 }

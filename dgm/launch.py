@@ -36,7 +36,7 @@ from dgm.search.mending import change_event, withdraw_refused_verdicts
 from dgm.search.model_checks import check_models, note_checks, worst_of_checks
 from dgm.search.run_settings import require_consent
 from dgm.search.stopping import perform_until_stopped
-from dgm.simulate import PLAN as SIMULATION
+from dgm.simulation import PLAN as SIMULATION
 from dgm.worker.rehearsal import rehearse
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
@@ -145,7 +145,12 @@ async def prepare_again(
     )
     assemble.check_goals(budget, settings, parts)
     watcher.confirm(settings, budget, run.tree.spend.usd)
-    checks = await _check_again(run, settings, watcher)
+    checks: Sequence[Checked] = ()
+    try:
+        checks = await check_models_again(run, settings, watcher)
+    except Infrastructure as error:
+        # The search waits for the provider.
+        watcher.model_away(error)
     withdrawn: Sequence[Event] = withdraw_refused_verdicts(run) if regrade else ()
     assemble.record_resume(run, budget, parts, [*([event] if event else ()), *withdrawn])
     note_checks(run, settings, checks)
@@ -228,8 +233,13 @@ async def _open_parts_again(
     return parts
 
 
-async def _check_again(run: Run, settings: Settings, watcher: Watcher) -> Sequence[Checked]:
-    """Check the models: raise at once for a wrong key; leave waiting for an absent provider to the search."""
+async def check_models_again(run: Run, settings: Settings, watcher: Watcher) -> Sequence[Checked]:
+    """Make one small real call to every model for a further session; one that a kill cuts off is counted later.
+
+    Raises:
+        UserError: a person must act.
+        Infrastructure: a model does not answer now.
+    """
     begin_checks(run.folder, worst_of_checks(settings))
     try:
         with watcher.step("checking the models"):
@@ -238,8 +248,5 @@ async def _check_again(run: Run, settings: Settings, watcher: Watcher) -> Sequen
         # The check was refused, or none was made.
         end_checks(run.folder, counted=False)
         raise
-    except Infrastructure as error:
-        watcher.model_away(error)
-        return ()
     watcher.models_checked(settings, checks)
     return checks

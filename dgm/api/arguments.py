@@ -2,14 +2,19 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from dgm import references
+from dgm import plugins
+from dgm.config import Settings, resolve
 from dgm.errors import UserError
 from dgm.models.scripted import Script, lend_script
+from dgm.sandboxes.engine_address import use_engine
 
+EMPTY: Mapping[str, Any] = MappingProxyType({})
 SettingValues = Mapping[str, Any] | Sequence[str]
 """Settings by dotted name, with values or tables; or the texts ``KEY=VALUE`` of a command line."""
 
@@ -23,7 +28,7 @@ def name_of(group: str, given: Any) -> str | None:  # noqa: ANN401  (a name, a p
     """
     if given is None or isinstance(given, str):
         return given
-    return str(given) if isinstance(given, Path) else references.lend_object(group, given)
+    return str(given) if isinstance(given, Path) else plugins.lend_object(group, given)
 
 
 def model_of(given: str | Script | None) -> str | None:
@@ -56,6 +61,18 @@ def split_engine(settings: SettingValues | None) -> tuple[SettingValues, Sequenc
     prefix = "engine="
     engines = [text.removeprefix(prefix).strip("\"'") for text in settings if text.startswith(prefix)]
     return [text for text in settings if not text.startswith(prefix)], engines
+
+
+@contextmanager
+def use_settings(settings: SettingValues | None, flags: Mapping[str, Any] = EMPTY) -> Iterator[Settings]:
+    """Resolve settings and arguments, and let the engine that they name count until the end of the block.
+
+    Raises:
+        UserError: a key is unknown, or a value is invalid.
+    """
+    others, engines = split_engine(settings)
+    with use_engine(engines):
+        yield resolve(None, assignments_of(others), flags)
 
 
 def path_of(given: str | Path | None) -> Path | None:

@@ -1,11 +1,8 @@
 """Batches of searches: every combination of varied settings with every random seed."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-from pydantic import BaseModel, ConfigDict
 
 from dgm import assemble, launch
 from dgm.api.arguments import SettingValues, split_engine
@@ -22,14 +19,14 @@ from dgm.errors import UserError
 from dgm.models.reach import file_models, require_own_file
 from dgm.sandboxes.engine_address import use_engine
 from dgm.search.costs import find_priced_models
+from dgm.views.agents import AgentRow
+from dgm.views.values import View
 
 MAX_PARALLEL = 256
 
 
-class BatchRunView(BaseModel):
+class BatchRunView(View):
     """A run of a batch."""
-
-    model_config = ConfigDict(frozen=True)
 
     run: str
     variant: str
@@ -43,20 +40,13 @@ class BatchRunView(BaseModel):
     agents: int = 0
     evaluations: int = 0
     """Graded evaluations."""
-    best: Mapping[str, Any] | None = None
-    """The best agent, as in the status of a run."""
+    best: AgentRow | None = None
     usd: float = 0.0
 
     @classmethod
     def load(cls, run: PlannedRun, state: RunState, archive: Path) -> "BatchRunView":
         """Return the view of a run in a state."""
-        summary = state.summary
-        facts = {
-            "agents": summary["agents"],
-            "evaluations": summary["evaluations"]["graded"],
-            "best": summary["best"],
-            "usd": summary["spend"]["usd"],
-        } if summary else {}  # fmt: skip
+        view = state.run
         return cls(
             run=run.name,
             variant=run.variant,
@@ -64,14 +54,15 @@ class BatchRunView(BaseModel):
             stage=state.stage,
             state=state.message,
             log=str(archive / LOGS / f"{run.name}.log"),
-            **facts,
+            agents=view.agents if view else 0,
+            evaluations=view.evaluations.graded if view else 0,
+            best=view.best if view else None,
+            usd=view.spend.usd if view else 0.0,
         )
 
 
-class BatchView(BaseModel):
+class BatchView(View):
     """A batch of runs at the end of a session."""
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     runs: tuple[BatchRunView, ...]
@@ -79,7 +70,7 @@ class BatchView(BaseModel):
     """0: all runs ended at their goals; 3: some at a limit; 130: the batch was stopped; 1: a run failed."""
 
 
-def evolve_batch(  # noqa: PLR0913
+def evolve_batch(
     file: str | Path | None = None,
     *,
     name: str | None = None,

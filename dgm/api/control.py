@@ -6,8 +6,6 @@ Requests and answers are files beside the run's log, which the process that perf
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict
-
 from dgm.archive.approvals import ApprovalAnswer, UnreadableApproval, WaitingChild, put_answer, read_answer
 from dgm.archive.events import ActionLost, AgentBorn, AgentStillborn
 from dgm.archive.finding import find_run
@@ -17,16 +15,15 @@ from dgm.archive.stop_request import stop_run
 from dgm.domain import ActionId
 from dgm.errors import UserError
 from dgm.render.safe import one_line
-from dgm.simulate import PLAN as SIMULATION
+from dgm.simulation import PLAN as SIMULATION
+from dgm.views.values import View
 
 REASON_CELLS = 300
 """Longest reason why a child no longer waits."""
 
 
-class StopView(BaseModel):
+class StopView(View):
     """What became of a request to stop."""
-
-    model_config = ConfigDict(frozen=True)
 
     run: str
     stopped: bool
@@ -53,10 +50,8 @@ def stop(run: str | Path, *, now: bool = False) -> StopView:
     return StopView(run=name, stopped=True, pid=holder.pid, host="" if holder.is_reachable else holder.host)
 
 
-class WaitingChildView(BaseModel):
+class WaitingChildView(View):
     """A child that is ready to be born once the user approves it."""
-
-    model_config = ConfigDict(frozen=True)
 
     child: int
     """Number of the action that made it."""
@@ -108,10 +103,8 @@ class WaitingChildView(BaseModel):
         )
 
 
-class ApprovalView(BaseModel):
+class ApprovalView(View):
     """The children of a run that wait for approval, and the answer that was given now."""
-
-    model_config = ConfigDict(frozen=True)
 
     run: str
     folder: str
@@ -184,7 +177,7 @@ def read_patch(run: Run, action: ActionId) -> bytes:
 
 def describe_decided(run: Run, action: ActionId) -> str:
     """Return why a child does not wait: how it was decided, or that there is none."""
-    recorded = run.outcome(action)
+    recorded = run.outcome(action) if 0 < action < run.tree.next_action else None
     match recorded.event if recorded else None:
         case AgentBorn(id=agent, decided=by):
             return f"was born as agent {agent} already{f' ({by})' if by else ''}"

@@ -24,7 +24,6 @@ from dgm.api.arguments import (
 from dgm.api.evaluation_session import (
     EvaluationSession,
     OpenSearch,
-    check_models_again,
     make_slug,
     open_evaluation,
     select_tasks,
@@ -36,6 +35,7 @@ from dgm.archive.events import Recorded
 from dgm.archive.finding import archive_folders, check_unpacked, find_run, locate_run
 from dgm.archive.repository import tree_id
 from dgm.archive.run import Run
+from dgm.archive.this_machine import machine_name
 from dgm.benchmarks.opening import make_paths_absolute
 from dgm.config import Settings
 from dgm.domain import Agent, Snapshot, Split, Task
@@ -50,7 +50,7 @@ from dgm.evaluation.predictions import (
     read_predictions,
     swebench_report,
 )
-from dgm.launch import name_models
+from dgm.launch import check_models_again, name_models
 from dgm.meta.contract import read_contract
 from dgm.meta.seeds import read_seed
 from dgm.models.choose import names_by_role
@@ -61,10 +61,10 @@ from dgm.replay.recorded import choose_sandbox
 from dgm.sandboxes.engine_address import use_engine
 from dgm.search.availability import GatewayAvailability
 from dgm.search.loop import LoopHooks, Search
+from dgm.search.model_checks import note_checks
 from dgm.search.run_controller import RunController
 from dgm.search.run_settings import require_consent
-from dgm.simulate import check_performed
-from dgm.this_machine import machine_name
+from dgm.simulation import check_performed
 from dgm.views.evaluation import EvaluationView
 from dgm.worker.rehearsal import rehearse
 
@@ -136,7 +136,7 @@ class EvaluationRequest:
         return self.chosen.into or self.base / "-".join(map(make_slug, words))
 
 
-def evaluate(  # noqa: PLR0913
+def evaluate(
     *targets: RunAgent | str | Path,
     benchmark: str | Path | Benchmark | None = None,
     split: SplitName | None = None,
@@ -366,7 +366,8 @@ async def _begin(
         _find_usd_limit(run, max_usd)
         new = [item for item in request.contestants if find_entered(run, item.key) is None]
         await _rehearse(new, request.settings, parts, watcher)
-        await check_models_again(run, request.settings, watcher)
+        checks = await check_models_again(run, request.settings, watcher)
+        note_checks(run, request.settings, checks)
     for contestant in request.contestants:
         enter_under_key(run, contestant.key, contestant.source)
     session = _session_of(run, request, parts, tasks, missing=True)

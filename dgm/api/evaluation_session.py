@@ -16,7 +16,6 @@ from typing import Any
 from dgm import assemble
 from dgm.analysis.budgets import Ending, Reason
 from dgm.api.watcher import Watcher
-from dgm.archive.begun_checks import begin_checks, end_checks
 from dgm.archive.events import Recorded, RunStarted
 from dgm.archive.run import Run
 from dgm.config import Settings
@@ -35,7 +34,7 @@ from dgm.evaluation.evaluating import (
 from dgm.models.reach import list_reach
 from dgm.protocols import Benchmark
 from dgm.search.loop import Search
-from dgm.search.model_checks import check_models, note_checks, worst_of_checks
+from dgm.search.model_checks import check_models, note_checks
 from dgm.search.stopping import perform_until_stopped
 from dgm.views.evaluation import AgentEvaluation, EvaluationView, PairedView
 from dgm.views.values import UsageView
@@ -188,26 +187,6 @@ async def open_evaluation(
         run.close()
         raise
     return run
-
-
-async def check_models_again(run: Run, settings: Settings, watcher: Watcher) -> None:
-    """Make one small real call to every model for a further session, and record what it cost.
-
-    A check that a kill cuts off is counted later.
-
-    Raises:
-        UserError: a person must act.
-        Infrastructure: a model does not answer now.
-    """
-    begin_checks(run.folder, worst_of_checks(settings))
-    try:
-        checks = await check_models(settings, run.tree.model_facts.abilities)
-    except UserError:
-        # The call was refused, or none was made.
-        end_checks(run.folder, counted=False)
-        raise
-    watcher.models_checked(settings, checks)
-    note_checks(run, settings, checks)
 
 
 _CHANGES = {

@@ -4,31 +4,38 @@ With a control of equal spend, the seed then gets as many attempts as the spend 
 """
 
 import contextlib
-from collections.abc import Sequence
+import platform
+from collections.abc import Callable, Sequence
 
 from dgm import assemble
 from dgm.analysis.best import best_of
 from dgm.analysis.budgets import Ending, Reason
 from dgm.api.watcher import Watcher
-from dgm.archive.events import Control, Recorded
+from dgm.archive.events import Control, Recorded, RunStarted
 from dgm.archive.run import Run
 from dgm.config import Settings
-from dgm.domain import SEED, Agent, Split, TaskId
+from dgm.domain import SEED, Agent, Budget, Split, TaskId
 from dgm.errors import UserError
 from dgm.evaluation.control import (
     ControlCost,
+    Examination,
     ExamProgress,
     control_of,
     count_missing_attempts,
+    enter_control,
     estimate_cost,
     name_candidates,
 )
-from dgm.evaluation.exam import FOLDER, find_candidate
+from dgm.evaluation.exam import FOLDER, enter_agent, find_candidate
 from dgm.models.choose import BUILTIN, names_by_role
 from dgm.render import fmt
+from dgm.search.availability import GatewayAvailability
+from dgm.search.loop import LoopHooks, Search
 from dgm.search.model_checks import check_models, note_checks
+from dgm.search.run_controller import RunController
 from dgm.search.run_settings import require_consent
-from dgm.simulate import check_performed
+from dgm.search.stopping import perform_until_stopped
+from dgm.simulation import check_performed
 from dgm.views.holdout import holdout_exists
 
 
@@ -89,8 +96,8 @@ async def perform_holdout(
         watcher.confirm_price(describe_cost(cost, settings.workers))
     checks = await check_models(settings, run.tree.model_facts.abilities)
     watcher.models_checked(settings, checks)
-    with assemble.open_exam(run, settings, parts) as exam:
-        assemble.begin_exam(exam, run, agents, usd, parts, control)
+    with open_holdout(run, settings, parts) as exam:
+        begin_holdout(exam, run, agents, usd, parts, control)
         note_checks(exam, settings, checks)
         names = name_candidates(exam, run, agents[-1])
         progress = ExamProgress(exam, names, cost.attempts if cost else 0)
@@ -100,7 +107,68 @@ async def perform_holdout(
             watcher.event(recorded)
 
         with watcher.show(exam, None, names, progress.counts):
-            return await assemble.examine(exam, settings, parts, on_event, begins=watcher.begins)
+            return await perform_attempts(exam, settings, parts, on_event, begins=watcher.begins)
+
+
+def open_holdout(run: Run, settings: Settings, parts: assemble.RunParts) -> Run:
+    """Return a run's holdout evaluation, open to write; create it if there is none."""
+    folder = run.folder / FOLDER
+    assemble.check_benchmark(run, parts)
+    if not (folder / "run.json").exists():
+        return Run.create(folder, assemble.record_of(folder, settings, parts))
+    return Run.open(folder, write=True)
+
+
+async def perform_attempts(
+    exam: Run,
+    settings: Settings,
+    parts: assemble.RunParts,
+    on_event: Callable[[Recorded], None],
+    begins: Callable[[Search], None] = lambda _: None,
+) -> Ending:
+    """Let the agents work on every holdout task that they have not worked on yet.
+
+    Then let the control, if the session has one, make its remaining attempts. ``begins`` gets the loop that does it.
+    """
+
+    async def work(hand_over: Callable[[Search], None]) -> Ending:
+        async with assemble.open_worker(exam, settings, parts, on_event) as worker:
+            around = LoopHooks(on_event, GatewayAvailability(worker.gateway))
+            search = Search(RunController(exam, settings), Examination(), worker, settings, around)
+            hand_over(search)
+            begins(search)
+            return await search.go()
+
+    return await perform_until_stopped(exam, work)
+
+
+def begin_holdout(
+    exam: Run,
+    run: Run,
+    agents: Sequence[Agent],
+    usd: float | None,
+    parts: assemble.RunParts,
+    control: Control | None = None,
+) -> None:
+    """Enter agents of a run into its holdout evaluation.
+
+    Args:
+        exam: from ``open_holdout``.
+        run: the search.
+        agents: the seed first.
+        usd: limit on the cost over all its sessions, in USD.
+        parts: of the run.
+        control: from ``control_of``; None: this session makes no attempts for the control of equal spend.
+    """
+    tasks = tuple(task.id for task in parts.benchmark.tasks(Split.HOLDOUT))
+    resumed = bool(exam.tree.agents)
+    exam.append(
+        RunStarted(Budget(usd=usd), tasks, resumed=resumed, control=control, kernel=platform.release())
+    )
+    for agent in agents:
+        enter_agent(exam, run, agent)
+    if control is not None:
+        enter_control(exam, run)
 
 
 def plan_control(run: Run, settings: Settings, attempts: int) -> Control | None:

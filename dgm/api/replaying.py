@@ -35,7 +35,7 @@ class OpenRun(Protocol):
         """The run itself."""
 
 
-def replay(  # noqa: PLR0913
+def replay(
     run: OpenRun | str | Path,
     *agents: str | int,
     what: What = "decisions",

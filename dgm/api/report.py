@@ -26,7 +26,7 @@ class OpenRun(Protocol):
         ...
 
 
-def report(  # noqa: PLR0913  (all have defaults)
+def report(
     *runs: str | Path | OpenRun,
     holdout: bool = False,
     control: bool = False,

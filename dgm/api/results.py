@@ -10,26 +10,20 @@ from dgm.analysis.operator_accounts import OperatorLine
 from dgm.analysis.operator_accounts import operators_of as operator_lines
 from dgm.api.agents import RunAgent, number_of
 from dgm.api.control import ApprovalView, WaitingChildView, approve_child
+from dgm.api.exporting import export
 from dgm.api.records import Records, records_of
 from dgm.api.replaying import replay
 from dgm.api.report import report as make_report
-from dgm.archive.container import Manifest
 from dgm.archive.finding import find_run
 from dgm.archive.history import state
+from dgm.archive.packed import find_addresses
 from dgm.archive.run import Run
 from dgm.archive.stop_request import stop_run
-from dgm.archive.unpacking import find_addresses
 from dgm.archive.verifying import verify
-from dgm.blocking import in_python
 from dgm.domain import SEED, Usage
 from dgm.errors import ArchiveCorrupt
-from dgm.export.graphs import write_tree
-from dgm.export.repositories import write_repository
-from dgm.export.table_files import write_table
-from dgm.export.tables import EVALUATIONS, SPEND, Cell, ExportTable
-from dgm.export.trajectories import write_trajectories
-from dgm.publish.packing import pack
-from dgm.publish.scrubbing import LocalIdentity
+from dgm.exports.tables import EVALUATIONS, SPEND, Cell, ExportTable
+from dgm.exports.targets import Exported
 from dgm.show.operators import operator_records
 from dgm.views.agents import AgentRow, TreeView
 from dgm.views.events import EventView, read_events
@@ -119,7 +113,7 @@ class Results:
 
     @property
     def evaluations(self) -> Records:
-        """A row for each verdict, as ``dgm export RUN --evaluations`` writes them."""
+        """A row for each verdict, as ``dgm export RUN evaluations.csv`` writes them."""
         return self._records(EVALUATIONS)
 
     @property
@@ -191,57 +185,17 @@ class Results:
 
     def export(
         self,
+        agent: str | int | Path | None = None,
+        target: str | Path | None = None,
         *,
-        tree: str | Path | None = None,
-        evaluations: str | Path | None = None,
-        spend: str | Path | None = None,
-        repository: str | Path | None = None,
-        trajectories: str | Path | None = None,
-    ) -> Mapping[str, int]:
-        """Write the run for other programs, and return how many things each file holds; agents export themselves.
-
-        Args:
-            tree: new file for the tree of agents: ``.graphml``, ``.gexf`` or ``.dot``.
-            evaluations: new file with a row for each evaluation: ``.csv`` or ``.parquet``.
-            spend: new file with a row for each model call: ``.csv`` or ``.parquet``.
-            repository: new folder for a git repository with a branch for each agent.
-            trajectories: new folder for what agents said and did in each evaluation.
-
-        Raises:
-            UserError: something is there already, or it cannot be written, or not in that format.
-            ArchiveCorrupt: something in the run is damaged.
-        """
-        run, written = self.run, {}
-        if tree is not None:
-            written["tree"] = write_tree(run, Path(tree))
-        if evaluations is not None:
-            written["evaluations"] = write_table(run, EVALUATIONS, Path(evaluations))
-        if spend is not None:
-            written["spend"] = write_table(run, SPEND, Path(spend))
-        if repository is not None:
-            write_repository(run, Path(repository))
-            written["repository"] = len(run.tree.agents)
-        if trajectories is not None:
-            done = write_trajectories(run, None, Path(trajectories), LocalIdentity.here())
-            written["trajectories"] = done.own + done.recorded
-        return written
-
-    def pack(self, file: str | Path, *, force_agents: bool = False) -> Manifest:
-        """Pack the run into one new file to publish; keys and personal paths in it are replaced.
-
-        Args:
-            file: ends in ``.dgm``.
-            force_agents: publish agents whose source holds a personal path or what looks like a key, as they are.
-
-        Returns:
-            What the file holds, and how often each thing was replaced.
-
-        Raises:
-            UserError: the file exists, or an agent cannot be published.
-            ArchiveCorrupt: a part of the run is missing or damaged.
-        """
-        with in_python():
-            return pack(self._run.folder, Path(file), LocalIdentity.here(), force_agents=force_agents)
+        what: str | None = None,
+        evaluation: str | None = None,
+        force_agents: bool = False,
+    ) -> Exported:
+        """Write the run, or an agent of it, to a new file or folder; the arguments are those of ``dgm.export``."""
+        return export(
+            self._run.folder, agent, target, what=what, evaluation=evaluation, force_agents=force_agents
+        )
 
     def verify(self) -> Mapping[str, int]:
         """Check every checksum, every trace that an event names, git's objects, and the agents' descent.

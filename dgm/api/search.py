@@ -32,7 +32,7 @@ LIMITS = ("evaluations", "agents", "usd", "tokens", "hours", "until_score", "pat
 class Evolution(Results):
     """A search that can be read, reported on, and continued."""
 
-    def resume(  # noqa: PLR0913
+    def resume(
         self,
         *,
         max_usd: float | None = None,
@@ -86,7 +86,7 @@ class Evolution(Results):
         return Evolution.open(self.folder, run_session(perform, watcher))
 
 
-def evolve(  # noqa: PLR0913
+def evolve(
     file: str | Path | None = None,
     *,
     name: str | None = None,
@@ -166,7 +166,7 @@ def open(name: str | Path) -> Evolution:  # noqa: A001  (as gzip.open, tarfile.o
     return Evolution.open(name)
 
 
-def settings_of_arguments(  # noqa: PLR0913
+def settings_of_arguments(
     agent: str | Path | None = None,
     benchmark: str | Path | Benchmark | None = None,
     model: str | Script | None = None,

@@ -32,7 +32,7 @@ from dgm.render.safe import neutralise
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.engine_address import use_engine
 from dgm.search.run_settings import require_consent
-from dgm.simulate import check_performed
+from dgm.simulation import check_performed
 from dgm.views.values import UsageView, View
 from dgm.worker import solving
 from dgm.worker.leaving import format_left_out
@@ -113,7 +113,7 @@ class Solution(View):
         return _save_patch(Path(self.repository), self.patch_bytes)
 
 
-def solve(  # noqa: PLR0913
+def solve(
     agent: RunAgent | str,
     repository: str | Path,
     problem: str,
@@ -150,7 +150,7 @@ def solve(  # noqa: PLR0913
     check_amount("max_usd", max_usd)
     folder = Path(repository)
     if not folder.is_dir():
-        raise UserError(f"{folder}: no such folder", argument="repository")
+        raise UserError(f"{folder}: no such folder")
     settings, engines = split_engine(settings)
     watcher = watcher or Watcher(allow_paid=allow_paid)
     report = on_progress or (lambda _: None)
@@ -167,7 +167,7 @@ def solve(  # noqa: PLR0913
         else:
             name, _, which = agent.rpartition(":")
             if not name:
-                raise UserError(f"{agent}: expected RUN:AGENT, for example {agent}:best", argument="agent")
+                raise UserError(f"{agent}: expected RUN:AGENT, for example {agent}:best")
             with Run.open(find_run(name)) as run:
                 member = find_agent(run, which)
                 solution = run_session(lambda: work(run, member), watcher)

@@ -6,13 +6,12 @@ from pathlib import Path
 from dgm.archive.finding import find_run
 from dgm.archive.run import Run
 from dgm.benchmarks.mixed import MixedBenchmark
-from dgm.benchmarks.opening import is_local, open_suite
+from dgm.benchmarks.opening import NoSandboxEngine, is_local, open_suite
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.consents import Subject
 from dgm.errors import UserError
 from dgm.models.reach import file_models, list_reach
 from dgm.search.run_settings import settings_of
-from dgm.sessions.suites import NoSandboxEngine
 
 
 def trust(name: str | Path, *, network: bool = False) -> Sequence[str]:

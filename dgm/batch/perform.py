@@ -8,18 +8,18 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 from dgm.analysis.budgets import Reason
-from dgm.analysis.summary import run_summary
 from dgm.archive.history import LIVING, writer
 from dgm.archive.run import Run
 from dgm.batch.plan import PlannedRun
 from dgm.errors import DgmError, Infrastructure
+from dgm.views.run import RunView
 
 LOGS = ".batch"
 """Folder of an archive for the output of the runs' processes."""
@@ -50,8 +50,8 @@ class RunState:
     stage: Stage
     message: str = ""
     """The run's own state, or what failed. A program wrote it: not neutralised."""
-    summary: Mapping[str, Any] | None = None
-    """The document of ``run_summary``; None if there is none."""
+    run: RunView | None = None
+    """None if there is no run, or it cannot be read."""
 
     @property
     def is_over(self) -> bool:
@@ -59,12 +59,19 @@ class RunState:
         return self.stage in (Stage.FINISHED, Stage.SPENT)
 
 
-def _dgm_command() -> Sequence[str]:
-    # Starts dgm from this process's modules: "python -m dgm" looks in the working folder, the command "dgm" does not.
-    here = sys.path[0] in ("", str(Path.cwd()))
-    return (sys.executable, *([] if here else ["-P"]), "-m", "dgm")
+class RunProcess(Protocol):
+    """A process that performs a run."""
+
+    def send_signal(self, signal: int, /) -> None:
+        """Send it a signal."""
+        ...
+
+    async def wait(self) -> int:
+        """Return its exit code when it has ended."""
+        ...
 
 
+Start = Callable[[Sequence[str], Path], Awaitable[RunProcess]]
 Listener = Callable[[PlannedRun, RunState], object]
 """Hears of each start and end of a run."""
 
@@ -78,8 +85,8 @@ class Batch:
     parallel: int
     engines: Sequence[str]
     listen: Listener
-    program: Sequence[str] = field(default_factory=_dgm_command)
-    """Program that is called with the words of ``PlannedRun.command``."""
+    start: Start | None = None
+    """Starts ``dgm`` with words, its output appended to a file; None: ``start_dgm``."""
     states: dict[str, RunState] = field(default_factory=dict)
     stopping: bool = False
     _stops: dict[str, Callable[[], None]] = field(default_factory=dict)
@@ -93,8 +100,12 @@ class Batch:
 
         async def perform(run: PlannedRun) -> None:
             async with slots:
-                if not self.stopping:
-                    await self._perform(run)
+                try:
+                    if not self.stopping:
+                        await self._perform(run)
+                except BaseException:
+                    self.stopping = True
+                    raise
 
         try:
             async with asyncio.TaskGroup() as group:
@@ -122,8 +133,7 @@ class Batch:
         for engine in self.engines:
             words += ["--set", f"engine={engine}"]
         log = self.archive / LOGS / f"{run.name}.log"
-        process = await self._start(words, log)
-        self._note(run, RunState(Stage.RUNNING, "resumed" if begun else "begun"))
+        process = await (self.start or start_dgm)(words, log)
 
         def stop() -> None:
             with contextlib.suppress(ProcessLookupError):
@@ -131,9 +141,9 @@ class Batch:
 
         self._stops[run.name] = stop
         try:
+            self._note(run, RunState(Stage.RUNNING, "resumed" if begun else "begun"))
             code = await process.wait()
-        except asyncio.CancelledError:
-            stop()
+        except BaseException:
             stop()
             await process.wait()
             raise
@@ -141,32 +151,42 @@ class Batch:
             del self._stops[run.name]
         state = read_state(folder)
         if not self.stopping and not (state.is_over and code in OVER):
-            state = RunState(Stage.FAILED, _failure(code, log) or state.message, state.summary)
+            state = RunState(Stage.FAILED, _failure(code, log) or state.message, state.run)
         self._note(run, state)
 
     def _note(self, run: PlannedRun, state: RunState) -> None:
         self.states[run.name] = state
         self.listen(run, state)
 
-    async def _start(self, words: Sequence[str], log: Path) -> asyncio.subprocess.Process:
-        """Start ``dgm`` in a session of its own, so that Ctrl-C at the terminal does not reach it."""
-        try:
-            log.parent.mkdir(parents=True, exist_ok=True)
-            with log.open("ab") as output:
-                return await asyncio.create_subprocess_exec(
-                    *self.program,
-                    *words,
-                    stdin=asyncio.subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=output,
-                    start_new_session=True,
-                    # Both streams go to one file, in the order in which they were written.
-                    env={**os.environ, "DGM_ARCHIVE": str(self.archive.absolute()), "PYTHONUNBUFFERED": "1"},
-                )
-        except OSError as error:
-            raise Infrastructure(
-                error.errno, f"{log}: the run cannot be started: {error.strerror}"
-            ) from error
+
+async def start_dgm(words: Sequence[str], log: Path) -> asyncio.subprocess.Process:
+    """Start ``dgm`` in a session of its own, so that Ctrl-C at the terminal does not reach it.
+
+    Args:
+        words: after the program's name.
+        log: file to which its output is appended; the new run lies beside the file's folder.
+
+    Raises:
+        Infrastructure: it cannot be started.
+    """
+    # From this process's modules: "python -m dgm" looks in the working folder, the command "dgm" does not.
+    here = sys.path[0] in ("", str(Path.cwd()))
+    archive = str(log.parent.parent.absolute())
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("ab") as output:
+            return await asyncio.create_subprocess_exec(
+                *(sys.executable, *([] if here else ["-P"]), "-m", "dgm"),
+                *words,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                # Both streams go to one file, in the order in which they were written.
+                env={**os.environ, "DGM_ARCHIVE": archive, "PYTHONUNBUFFERED": "1"},
+            )
+    except OSError as error:
+        raise Infrastructure(error.errno, f"{log}: the run cannot be started: {error.strerror}") from error
 
 
 def read_state(folder: Path) -> RunState:
@@ -175,20 +195,19 @@ def read_state(folder: Path) -> RunState:
         return RunState(Stage.WAITING)
     try:
         with Run.open(folder) as run:
-            summary = run_summary(run)
+            view = RunView.load(run)
     except DgmError as error:
         return RunState(Stage.FAILED, str(error))
-    state = summary["state"]
-    if state in LIVING:
-        return RunState(Stage.RUNNING, state, summary)
-    match state:
+    if view.state in LIVING:
+        return RunState(Stage.RUNNING, view.state, view)
+    match view.state:
         case Reason.GOAL | Reason.STANDSTILL | Reason.NOTHING_LEFT:
             stage = Stage.FINISHED
         case Reason.LIMIT:
             stage = Stage.SPENT
         case _:
             stage = Stage.INTERRUPTED
-    return RunState(stage, state, summary)
+    return RunState(stage, view.state, view)
 
 
 def _failure(code: int, log: Path) -> str:

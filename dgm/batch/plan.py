@@ -11,8 +11,8 @@ from dgm import assemble
 from dgm.archive.run import Run
 from dgm.config import Settings, read_frozen
 from dgm.config.resolving import key_path, leaves, parse_value, resolve
+from dgm.config.toml_files import NotToml, format_key, format_value, parse_toml
 from dgm.errors import UserError
-from dgm.toml_files import NotToml, format_key, format_value, parse_toml
 
 MAX_RUNS = 1_000
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
@@ -150,12 +150,8 @@ def _parse_vary(vary: Vary) -> Mapping[str, Sequence[Any]]:
 
 
 def _check_values(key: str, values: Any) -> Sequence[Any]:  # noqa: ANN401  (as the user wrote it)
-    if (
-        key == "seed"
-        or isinstance(values, str | Mapping)
-        or not values
-        or any(isinstance(v, dict) for v in values)
-    ):
+    fits = isinstance(values, Sequence) and not isinstance(values, str) and key != "seed"
+    if not (fits and values and not any(isinstance(value, dict) for value in values)):
         raise UserError(f"{key}: expected a list of values (and seeds are varied by seeds)", argument="vary")
     return list(values)
 

@@ -16,10 +16,9 @@ from typing import Protocol, runtime_checkable
 from dgm.benchmarks.dockerfiles import wants_network
 from dgm.benchmarks.suite_files import IN_ENGINE
 from dgm.consents import ConsentNeeded, Subject
-from dgm.dockerignore import docker_context
 from dgm.domain import Entry, Snapshot
 from dgm.errors import UserError
-from dgm.folders import read_file, read_folder
+from dgm.folders import docker_context, read_file, read_folder
 from dgm.paths import asset
 from dgm.protocols import SandboxEngine
 
@@ -102,8 +101,8 @@ class TaskImage:
         """
         if self.name.startswith(IN_ENGINE) and engine.name in WITHOUT_IMAGES:
             raise UserError(
-                f"{task}: works in an image of Docker's, and {engine.name} has none: start Docker and use "
-                "--sandbox docker, or give the task a folder workspace/ and the image of a recipe"
+                f"{task}: works in an image of Docker's, and {engine.name} has none: start Docker and set "
+                "sandbox to docker, or give the task a folder workspace/ and the image of a recipe"
             )
 
     def ensure(self, engine: SandboxEngine, *, network: bool) -> None:
@@ -121,7 +120,7 @@ class TaskImage:
             if self.needs_building:
                 what = self.dockerfile or self.given
                 raise UserError(
-                    f"{what}: {engine.name} builds no images; start Docker and use --sandbox docker"
+                    f"{what}: {engine.name} builds no images; start Docker, and set sandbox to docker"
                 )
             return
         store = engine.task_images

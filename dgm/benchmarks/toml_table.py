@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from dgm.config.toml_files import LIMIT_BYTES, NotToml, parse_toml, toml_text
 from dgm.errors import UserError
 from dgm.folders import read_file
-from dgm.toml_files import LIMIT_BYTES, NotToml, parse_toml, toml_text
 
 T = TypeVar("T")
 N = TypeVar("N", int, float)

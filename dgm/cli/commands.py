@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 FIRST = "dgm run --max-evaluations 120"
-"""The first search proposed to a new user; ``docs/policies/first_command.py`` measures its results."""
+"""The first search proposed to a new user."""
 
 
 class CommandSpec(NamedTuple):
@@ -66,32 +66,26 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
             CommandSpec(
                 "export", "dgm.cli.export:export", "Write a run, or an agent of it, for other programs."
             ),
-            CommandSpec(
-                "archive", "dgm.cli.archive:archive", "Pack, unpack, verify and remove runs, free space."
-            ),
         ),
     ),
     (
         "Machine",
         (
+            CommandSpec("agent init", "dgm.cli.agent:init", "Write a working agent, to be changed."),
             CommandSpec(
-                "agent",
-                "dgm.cli.agent:agent",
-                "Make, check and ablate an agent of yours; list the shipped ones.",
+                "agent check", "dgm.cli.agent:check", "Check what would stop a search with an agent."
             ),
             CommandSpec(
-                "benchmark", "dgm.cli.benchmark:benchmark", "List, fetch, import and verify task suites."
+                "agent ablate", "dgm.cli.agent:ablate", "Evaluate an agent without each of its parts."
             ),
+            CommandSpec("benchmark list", "dgm.cli.benchmark:list_", "List the benchmarks."),
+            CommandSpec("benchmark show", "dgm.cli.benchmark:show", "Show a benchmark, or one of its tasks."),
+            CommandSpec("benchmark fetch", "dgm.cli.benchmark:fetch", "Fetch or build the images of tasks."),
+            CommandSpec("benchmark verify", "dgm.cli.benchmark:verify", "Check that tasks are sound."),
+            CommandSpec("benchmark mine", "dgm.cli.benchmark:mine", "Turn a repository into tasks."),
+            CommandSpec("benchmark make", "dgm.cli.benchmark:make", "Merge, filter, split or import suites."),
             CommandSpec(
                 "trust", "dgm.cli.trust:trust", "Say yes to what another person's suite or run does here."
-            ),
-            CommandSpec("sandbox", "dgm.cli.sandbox:sandbox", "Build, list and remove sandbox images."),
-            CommandSpec(
-                "settings", "dgm.cli.settings:settings", "Print every setting: type, default, meaning."
-            ),
-            CommandSpec("docs", "dgm.cli.docs:docs", "Print a page of the documentation."),
-            CommandSpec(
-                "completion", "dgm.cli.completion:completion", "Print a script that lets your shell complete."
             ),
             CommandSpec("doctor", "dgm.cli.doctor:doctor", "Check that this machine can run a search."),
         ),
@@ -101,6 +95,18 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
 COMMANDS = {command.name: command for _, group in SECTIONS for command in group}
 
 MOVED: dict[str, str] = {
+    "archive pack": "dgm export RUN FILE.dgm",
+    "archive unpack": "dgm export FILE.dgm FOLDER/",
+    "archive verify": "dgm status FILE.dgm (a packed run is verified when it is opened)",
+    "export --evaluations": "dgm export RUN evaluations.csv",
+    "export --patch": "dgm export RUN AGENT FILE.patch",
+    "export --pr-text": "dgm export RUN AGENT FILE.patch",
+    "export --predictions": "dgm export RUN AGENT FILE.jsonl",
+    "export --repository": "git clone RUN/agents.git",
+    "export --spend": "dgm export RUN spend.csv",
+    "export --standalone": "dgm export RUN AGENT FOLDER/",
+    "export --trajectories": "dgm export RUN trajectories/",
+    "export --tree": "dgm export RUN FILE.graphml",
     "compare": "dgm report RUN RUN…",
     "benchmark calibrate": "dgm evaluate AGENT --benchmark SUITE --split all --attempts 3",
     "evaluate --predictions": "dgm evaluate FILE --benchmark SUITE",
@@ -112,6 +118,18 @@ MOVED: dict[str, str] = {
     "solve --yes": "dgm solve RUN:AGENT REPOSITORY PROBLEM --apply",
     "replay --perform": "dgm replay RUN --what work",
     "replay --benchmark": "dgm evaluate RUN:seed RUN:AGENT --benchmark SUITE",
+    "agent list": "dgm agent init --help",
+    "archive gc": "dgm doctor --clean",
+    "archive rm": "dgm doctor --clean RUN",
+    "benchmark filter": "dgm benchmark make OUT SUITE --where CONDITION",
+    "benchmark import": "dgm benchmark make OUT FOLDER",
+    "benchmark merge": "dgm benchmark make OUT SUITE SUITE",
+    "benchmark split": "dgm benchmark make OUT SUITE --holdout SHARE --by time",
+    "sandbox": "dgm doctor --build",
+    "sandbox build": "dgm doctor --build",
+    "sandbox gc": "dgm doctor --clean",
+    "sandbox list": "dgm doctor",
+    "settings": "dgm doctor --settings",
     "sweep": "dgm run FILE --seeds 1:4 --vary KEY=A,B",
     "list": "dgm status",
     "tree": "dgm show RUN",
@@ -132,12 +150,13 @@ def help_text() -> str:
     ]
     for title, group in SECTIONS:
         lines += ["", f"{title}:"]
-        lines += [f"  {command.name:<11} {command.summary}" for command in group]
+        lines += [f"  {command.name:<16} {command.summary}" for command in group]
     lines += [
         "",
         "Options:",
-        "  --version   Print the version.",
-        "  -h, --help  Print this. Every command has a --help of its own.",
+        "  --version             Print the version.",
+        "  --install-completion  Let your shell complete commands and options.",
+        "  -h, --help            Print this. Every command has a --help of its own.",
         "",
         f"Start with: dgm doctor, then {FIRST}",
     ]

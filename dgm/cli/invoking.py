@@ -1,13 +1,12 @@
 """Performs one click command: ``-h`` is ``--help`` everywhere, and every terminal can show the help."""
 
-import logging
 import sys
 
 import click
 
 from dgm.cli.app import ask_for_consent
+from dgm.cli.steps import show_preparations
 from dgm.consents import ConsentNeeded
-from dgm.sandboxes.preparing import LOGGER
 from dgm.show.ascii import text_to_ascii
 from dgm.show.terminal import draws_marks
 
@@ -37,24 +36,13 @@ def invoke_command(command: click.Command, words: list[str], name: str) -> int:
         click.exceptions.Exit: it ends with a code of its own, as ``--help`` does.
     """
     _prepare(command)
-    _print_preparations()
+    show_preparations()
     while True:
         try:
             return _invoke_once(command, words, name)
         except ConsentNeeded as needed:
             if not ask_for_consent(needed):
                 raise
-
-
-def _print_preparations() -> None:
-    """Print what takes minutes before anything begins to standard error."""
-    told = logging.getLogger(LOGGER)
-    if not told.handlers:
-        handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(logging.Formatter("%(message)s"))
-        told.addHandler(handler)
-        told.propagate = False
-        told.setLevel(logging.INFO)
 
 
 def _invoke_once(command: click.Command, words: list[str], name: str) -> int:

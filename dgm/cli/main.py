@@ -4,7 +4,6 @@ Exit codes: 0 done, 1 failed, 2 usage, configuration or a damaged run, 3 budget 
 """
 
 import gc
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -14,8 +13,7 @@ from dgm.cli.streams import close_streams, open_streams
 
 VERSION = "--version"
 HELP = ("--help", "-h")
-COMPLETE = "_DGM_COMPLETE"
-"""Variable that the scripts of ``dgm completion`` set when a shell asks for completions."""
+COMPLETION = "--install-completion"
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -34,10 +32,6 @@ def refuse_windows() -> int:
 
 def _run_command(words: list[str]) -> int:
     try:
-        if COMPLETE in os.environ:
-            from dgm.cli.completing import answer_completion
-
-            return answer_completion()
         if not words or words[0] in HELP:
             sys.stdout.write(help_text() + "\n")
             return 0
@@ -46,6 +40,10 @@ def _run_command(words: list[str]) -> int:
 
             sys.stdout.write(f"dgm {__version__}\n")
             return 0
+        if words[0] == COMPLETION:
+            from dgm.cli.completion import install
+
+            return install(words[1:])
         with _pause_collector():
             from dgm.cli.signals import allow_interrupts
 

@@ -2,7 +2,7 @@
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -25,6 +25,7 @@ from dgm.render import fmt
 from dgm.render.safe import one_line
 from dgm.render.text import render_run
 from dgm.search.stopping import AT_ONCE
+from dgm.views.agents import AgentRow
 from dgm.views.run import RunView
 
 EXIT = {
@@ -88,8 +89,7 @@ def _run(
 ) -> int:
     watcher = TerminalWatcher(quiet=json, yes=yes)
     if seeds is None and not vary:
-        run = call_with_consent(lambda: evolve(file, watcher=watcher, **options), agree=trust)
-        return _print_outcome(run, json=json)
+        return _search(lambda: evolve(file, watcher=watcher, **options), watcher, trust=trust)
     name, texts = options.pop("name", None), options.pop("settings", ())
     settings = [*texts, *assignments_of(settings_of_arguments(**options))]
 
@@ -116,8 +116,7 @@ def _run(
 def _resume(run: str, *, yes: bool = False, trust: bool = False, json: bool = False, **options: Any) -> int:
     watcher = TerminalWatcher(quiet=json, yes=yes)
     with Evolution.open(find_run(run, write=True)) as opened:
-        ended = call_with_consent(lambda: opened.resume(watcher=watcher, **options), agree=trust)
-    return _print_outcome(ended, json=json)
+        return _search(lambda: opened.resume(watcher=watcher, **options), watcher, trust=trust)
 
 
 run = _command(
@@ -142,6 +141,17 @@ def _print_stop(view: StopView) -> None:
 
 
 stop = derive(stop_run, _print_stop)
+
+
+def _search(call: Callable[[], Evolution], watcher: TerminalWatcher, *, trust: bool) -> int:
+    try:
+        evolution = call_with_consent(call, agree=trust)
+    except KeyboardInterrupt:
+        if not watcher.run_name:
+            raise
+        sys.stderr.write(f"{AT_ONCE.message}; to continue: dgm resume {watcher.run_name}\n")
+        return INTERRUPTED
+    return _print_outcome(evolution, json=watcher.quiet)
 
 
 def _print_outcome(evolution: Evolution, *, json: bool) -> int:
@@ -183,10 +193,8 @@ def _run_facts(run: BatchRunView) -> str:
     return f"{fmt.count(run.evaluations, 'evaluation')}, best {best}, {fmt.money(run.usd)}"
 
 
-def _best_text(best: Mapping[str, Any]) -> str:
-    own = best["own"]
-    n = own["resolved"] + own["unresolved"]
-    return f"agent {best['id']} {own['resolved']}/{n} (lower bound {best['lower_bound']:.2f})"
+def _best_text(best: AgentRow) -> str:
+    return f"agent {best.agent}: {fmt.tally(best.own)} (lower bound {best.lower_bound:.2f})"
 
 
 def _print_batch(batch: BatchView) -> None:

@@ -136,7 +136,7 @@ def forecast_text(
     time = f"{fmt.duration(reach.seconds)} with {fmt.count(workers, 'worker')}"
     evaluations = fmt.count(reach.evaluations, "evaluation")
     if reach.by == "usd" and budget.usd is not None:
-        left = fmt.money_of(max(0.0, budget.usd - spent_usd), budget.usd)
+        left = fmt.money_of(round(max(0.0, budget.usd - spent_usd), 6), budget.usd)
         rest = f"{left} are left, enough for some {evaluations}, {time}"
     else:
         rest = f"the remaining {evaluations} take about {fmt.money(reach.evaluations * reach.usd)}, {time}"

@@ -1,6 +1,5 @@
 """The watcher of a session on the terminal: shows its progress, reports costs, and asks."""
 
-import asyncio
 import logging
 import sys
 import threading
@@ -44,6 +43,8 @@ class TerminalWatcher(Watcher):
         """
         super().__init__()
         self.quiet = quiet
+        self.run_name = ""
+        """Name of the run that is shown, or was."""
         self._yes = yes
         self._progress: RunProgress | None = None
         self._costs: FirstCosts | None = None
@@ -141,13 +142,10 @@ class TerminalWatcher(Watcher):
     ) -> Iterator[None]:
         """Show events from now on, and the cost of the first evaluations."""
         with show_progress(run, quiet=self.quiet, names=names, counts=counts) as progress:
-            self._progress = progress
+            self._progress, self.run_name = progress, run.name
             self._costs = FirstCosts(run, settings, progress.announce) if settings else None
             try:
                 yield
-            except asyncio.CancelledError:
-                sys.stderr.write("stopped at once; nothing recorded is lost\n")
-                raise
             finally:
                 self._progress = self._costs = None
 

@@ -10,11 +10,11 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from dgm.config.listing import NAME, list_settings
+from dgm.config.listing import MINING, NAME, list_settings
 from dgm.config.places import make_path_absolute
-from dgm.config.settings import KINDS, GateSettings, ProviderSettings, Settings
+from dgm.config.settings import KINDS, GateSettings, MiningSettings, ProviderSettings, Section, Settings
+from dgm.config.toml_files import NotToml, parse_toml, read_toml
 from dgm.errors import UserError
-from dgm.toml_files import NotToml, parse_toml, read_toml
 
 KeyPath = tuple[str, ...]
 ARGUMENTS = {
@@ -82,10 +82,35 @@ def resolve(
         path = key_path(key)
         for inner, leaf in leaves(value, path) if isinstance(value, Mapping) and value else [(path, value)]:
             merged.add(_SETTINGS, inner, leaf)
+        merged.set_origin(_SETTINGS, path)
     for key, value in arguments.items():
         if value is not None:
             merged.add(_Parameter(ARGUMENTS.get(key, key)), tuple(key.split(".")), value)
     return merged.validate()
+
+
+def resolve_mining(assignments: Iterable[str]) -> tuple[MiningSettings, list[str]]:
+    """Return the settings of a mining, and the assignments of all other settings.
+
+    Raises:
+        UserError: a key of a mining is unknown, or a value is invalid.
+    """
+    values, others = dict[str, Any](), list[str]()
+    for text in assignments:
+        key, _, value = text.partition("=")
+        path = key_path(key.strip())
+        if path[0] == MINING and len(path) == 2:
+            values[path[1]] = parse_value(value.strip())
+        else:
+            others.append(text)
+    try:
+        return _Mining.model_validate({MINING: values}).mining, others
+    except ValidationError as error:
+        raise _describe_error(error.errors()[0], {MINING: _SETTINGS}) from error
+
+
+class _Mining(Section):
+    mining: MiningSettings
 
 
 def _parse_assignment(text: str) -> tuple[str, Any]:
@@ -115,6 +140,9 @@ class _MergedSettings:
         if new not in _GONE:
             _assign(self._values, new, value)
             self._origin[".".join(new)] = source
+
+    def set_origin(self, source: str, path: KeyPath) -> None:
+        self._origin[".".join(_present_path(path))] = source
 
     def validate(self) -> Settings:
         if self._former:

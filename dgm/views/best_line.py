@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from dgm.analysis.lineage import Lineage
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
+from dgm.config.toml_files import LIMIT_BYTES
 from dgm.domain import SEED, Agent, AgentId, Tally, TaskId, Verdict
 from dgm.errors import DgmError
 from dgm.evaluation.exam import compare_verdicts
 from dgm.folders import read_file
 from dgm.paths import asset
-from dgm.toml_files import LIMIT_BYTES
 from dgm.views.agents import AgentRow, decode, row_fields
 from dgm.views.values import TallyView, View
 

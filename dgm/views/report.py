@@ -19,7 +19,7 @@ from dgm.benchmarks.grader_version import name_grader
 from dgm.domain import SEED, ActionId, AgentId, Usage
 from dgm.errors import ArchiveCorrupt, UserError
 from dgm.evaluation.exam import FOLDER
-from dgm.simulate import PLAN as SIMULATION
+from dgm.simulation import PLAN as SIMULATION
 from dgm.stats import best_of_many
 from dgm.views.agents import AgentRow, row_of
 from dgm.views.best_line import (

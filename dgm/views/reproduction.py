@@ -7,11 +7,11 @@ from typing import Any
 from dgm.archive.changes import format_assignments
 from dgm.archive.run import Run
 from dgm.config import Settings, read_frozen
+from dgm.config.toml_files import format_key, format_value
 from dgm.domain import AgentId
 from dgm.evaluation.evaluating import PLAN as EVALUATION
 from dgm.evaluation.exam import FOLDER
-from dgm.simulate import PLAN as SIMULATION
-from dgm.toml_files import format_key, format_value
+from dgm.simulation import PLAN as SIMULATION
 from dgm.views.run import changes_of
 from dgm.views.values import View
 

@@ -97,12 +97,19 @@ def _first(trial: Trial, benchmark: Path, url: str) -> list[str]:
         model,
         "--benchmark",
         str(benchmark),
-        "--seed-agent",
+        "--agent",
         str(HERE / "agents" / "streams"),
     ]
-    given += ["--max-evaluations", str(trial.tasks), "--max-agents", "1", "--workers", str(trial.workers)]
+    given += [
+        "--max-evaluations",
+        str(trial.tasks),
+        "--set",
+        "budget.agents=1",
+        "--workers",
+        str(trial.workers),
+    ]
     given += [word for each in settings for word in ("--set", each)]
-    return ["run", "--name", NAME, "--sandbox", "bubblewrap", *given]
+    return ["run", "--name", NAME, "--set", "sandbox=bubblewrap", *given]
 
 
 def _perform(trial: Trial, archive: Path, provider: StreamingProvider, first: list[str]) -> dict[str, object]:

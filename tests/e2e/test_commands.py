@@ -82,10 +82,10 @@ def test_an_exported_agent_can_be_a_seed(dgm, searched, tmp_path):
         "offline",
         "--name",
         "second",
-        "--seed-agent",
+        "--agent",
         tmp_path / "agent",
-        "--sandbox",
-        "bubblewrap",
+        "--set",
+        "sandbox=bubblewrap",
     ]
     dgm(*words, "--max-evaluations", 1)
     assert "diff --git" not in dgm("show", "second", "0", "0", "--diff").stdout
@@ -109,7 +109,7 @@ def test_report_compares_on_the_holdout(dgm, searched):
 
 
 def test_stop_of_a_run_that_does_not_run(dgm, searched):
-    assert dgm.json("stop", "small") == {"run": "small", "stopped": False, "state": "not running"}
+    assert dgm.json("stop", "small") == {"run": "small", "stopped": False, "pid": None, "host": ""}
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_stop_of_a_run_that_does_not_run(dgm, searched):
         (["frobnicate"], "there is no command 'frobnicate'"),
         (["rnu"], "did you mean 'run'?"),
         (["tree"], "is now 'dgm show RUN'"),
-        (["run", "--model", "offline", "--name", "small"], "already exists"),
+        (["run", "--model", "offline", "--name", "small"], "exists already"),
         (["run", "--benchmark", "startr", "--name", "n1"], "startr"),
         (["run", "--model", "gpt-99", "--name", "n2"], "gpt-99"),
         (["run", "--policy", "hmg", "--name", "n3"], "did you mean 'hgm'?"),
@@ -131,8 +131,8 @@ def test_stop_of_a_run_that_does_not_run(dgm, searched):
             ["run", "--set", "policy.alpha=0.5", "--name", "n12"],
             "policy.alpha = 0.5: does nothing with the gate 'lineage'",
         ),
-        (["run", "--operator", "self-edti", "--name", "n4"], "did you mean 'self-edit'?"),
-        (["run", "--sandbox", "none", "--name", "n5"], "sandbox"),
+        (["run", "--set", "operator=self-edti", "--name", "n4"], "did you mean 'self-edit'?"),
+        (["run", "--set", "sandbox=none", "--name", "n5"], "sandbox"),
         (["run", "--workers", "0", "--name", "n6"], "workers"),
         (["run", "--max-evaluations", "0", "--name", "n7"], "evaluations"),
         (
@@ -141,12 +141,12 @@ def test_stop_of_a_run_that_does_not_run(dgm, searched):
         ),
         (["run", "--set", "limits.cals=3", "--name", "n8"], "did you mean 'limits.calls'?"),
         (["run", "absent.toml", "--name", "n9"], "no such settings file"),
-        (["run", "--seed-agent", "/usr/share", "--name", "n10"], "/usr/share"),
-        (["run", "--seed-agent", "/nowhere/at/all", "--name", "n11"], "/nowhere/at/all"),
+        (["run", "--agent", "/usr/share", "--name", "n10"], "/usr/share"),
+        (["run", "--agent", "/nowhere/at/all", "--name", "n11"], "/nowhere/at/all"),
         (["run", "--model", "offline", "--name", "../outside"], "name"),
-        (["run", "--model", "offline", "--name", ""], "--name '': a run's name"),
+        (["run", "--model", "offline", "--name", ""], "--name: '': a run's name"),
         (["run", "--model", "offline", "--seed", "-1"], "seed = -1: expected a number from 0 on"),
-        (["run", "--nmae", "x"], "No such option"),
+        (["run", "--nmae", "x"], "unknown option: --nmae"),
         (["resume", "small", "--max-evaluations", "-1"], "-1"),
         (["solve", "small", ".", "x"], "RUN:AGENT"),
         (["solve", "small:best", "/nowhere", "x"], "/nowhere"),

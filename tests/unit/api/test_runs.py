@@ -79,10 +79,10 @@ def test_children_that_wait_are_answered(tmp_path):
     with dgm.open(folder) as run:
         assert [row["child"] for row in run.waiting] == [2, 3]
         run.approve(2)
-        given = run.approve(3, False, reason="too\nlong")
-        assert (given.yes, given.instead_of) == (False, "")
+        answered = run.approve(3, "no", reason="too\nlong")
+        assert (answered.answered, answered.replaced, answered.running) == (3, "", False)
         assert [row["answer"] for row in run.waiting] == ["yes", "no"]
-        assert run.approve(3).instead_of == "no too long"
+        assert run.approve(3).replaced == "no too long"
         with pytest.raises(UserError, match="was stillborn already"):
             run.approve(4)
     assert read_answer(folder, 2) == ApprovalAnswer(True)
@@ -91,9 +91,7 @@ def test_children_that_wait_are_answered(tmp_path):
 def test_a_run_that_asks_nobody_says_how_one_asks(folder):
     with dgm.open("made") as run:
         assert len(run.waiting) == 0
-        with pytest.raises(
-            UserError, match=r'begin with: dgm\.evolve\(settings=\{"gates\.approve": True\}\)'
-        ):
+        with pytest.raises(UserError, match=r"asks nobody, because gates\.approve is off"):
             run.approve(1)
 
 

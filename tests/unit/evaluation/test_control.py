@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 
 import dgm.replay
-from dgm import assemble
 from dgm.analysis.accounts import Accounts
 from dgm.analysis.budgets import Reason
+from dgm.api.holdout import begin_holdout
 from dgm.archive.codec import decode, encode
 from dgm.archive.events import ActionStarted, Control, ModelCalled, RunStarted, TaskGraded
 from dgm.archive.run import Run
+from dgm.assemble import RunParts
 from dgm.config import Settings
 from dgm.domain import AgentId, Budget, Digest, Evaluate, Evaluation, Split, TaskId, Usage, Verdict
 from dgm.errors import Infrastructure
@@ -98,10 +99,10 @@ def exam(search):
 
 
 def session(exam, search, control, *, usd=None, workers=1, worker=None, stop_after=None):
-    """One session of the examination, as ``assemble.examine`` has it; how it ended, and who worked."""
-    parts = assemble.RunParts(None, Held())
+    """One session of the examination, as ``perform_attempts`` has it; how it ended, and who worked."""
+    parts = RunParts(None, Held())
     both = (search.tree.agents[0], search.tree.agents[2])
-    assemble.begin_exam(exam, search, both, usd, parts, control)
+    begin_holdout(exam, search, both, usd, parts, control)
     settings = Settings(model="offline", workers=workers, limits={"tries": 2})
     worker = worker or Worker(exam)
     ticks = itertools.count(step=100.0)
