@@ -119,6 +119,30 @@ MOVED: dict[str, str] = {
     "replay --perform": "dgm replay RUN --what work",
     "replay --benchmark": "dgm evaluate RUN:seed RUN:AGENT --benchmark SUITE",
     "agent list": "dgm agent init --help",
+    "agent init --from": "dgm agent init FOLDER --template NAME",
+    "agent init --import": "dgm agent init FOLDER --repository FOLDER",
+    "agent ablate --part": "dgm agent ablate AGENT PART",
+    "benchmark mine --holdout": "dgm benchmark mine REPO --set mining.holdout=SHARE",
+    "benchmark mine --since": "dgm benchmark mine REPO --set mining.since=DAY",
+    "benchmark mine --language": "dgm benchmark mine REPO --set mining.language=NAME",
+    "benchmark mine --image": "dgm benchmark mine REPO --set mining.image=docker:NAME",
+    "benchmark mine --report": "dgm benchmark mine REPO --set mining.reports=['GLOB']",
+    "benchmark mine --statement-model": "dgm benchmark mine REPO --model MODEL",
+    "benchmark mine --issues": "dgm benchmark mine REPO --set mining.issues=FILE",
+    "benchmark mine --cpu-hours": "dgm benchmark mine REPO --set mining.processor_hours=HOURS",
+    "benchmark mine --workers": "dgm benchmark mine REPO --set workers=4",
+    **{
+        f"{name} --{option}": f"dgm {name} --set {setting}"
+        for name in (
+            "agent check",
+            "agent ablate",
+            "benchmark verify",
+            "benchmark mine",
+            "benchmark fetch",
+            "doctor",
+        )
+        for option, setting in (("sandbox", "sandbox=NAME"), ("engine", "engine=ADDRESS"))
+    },
     "archive gc": "dgm doctor --clean",
     "archive rm": "dgm doctor --clean RUN",
     "benchmark filter": "dgm benchmark make OUT SUITE --where CONDITION",
@@ -138,6 +162,14 @@ MOVED: dict[str, str] = {
     "log": "dgm show RUN --events",
 }
 """Former command, or command and option → its form of today."""
+
+
+def group_text(group: str) -> str:
+    """Return the help of commands that begin with the same word; empty if there are none."""
+    lines = [
+        f"  {name:<16}  {spec.summary}" for name, spec in COMMANDS.items() if name.startswith(f"{group} ")
+    ]
+    return "\n".join([f"Usage: dgm {group} COMMAND [OPTIONS] …", "", *lines]) if lines else ""
 
 
 def help_text() -> str:

@@ -19,7 +19,7 @@ def install(words: list[str]) -> int:
     Raises:
         UserError: there is none for that shell.
     """
-    app = App(name="dgm", version_flags=["--version"], default_parameter=Parameter(negative=()))
+    app = App(name="dgm", version_flags=[], default_parameter=Parameter(negative=()))
     for name, spec in COMMANDS.items():
         module, _, attribute = spec.target.partition(":")
         function = getattr(import_module(module), attribute)

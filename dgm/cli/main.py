@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
-from dgm.cli.commands import COMMANDS, MOVED, CommandSpec, help_text
+from dgm.cli.commands import COMMANDS, MOVED, CommandSpec, group_text, help_text
 from dgm.cli.streams import close_streams, open_streams
 
 VERSION = "--version"
@@ -39,6 +39,9 @@ def _run_command(words: list[str]) -> int:
             from dgm import __version__
 
             sys.stdout.write(f"dgm {__version__}\n")
+            return 0
+        if words[1:2] in ([], ["--help"], ["-h"]) and (text := group_text(words[0])):
+            sys.stdout.write(f"{text}\n")
             return 0
         if words[0] == COMPLETION:
             from dgm.cli.completion import install

@@ -1,6 +1,6 @@
 """Inspection of an agent before any money flows: what each part of its start takes, and what it leaves behind.
 
-It tells what happened; ``dgm.api.agent_findings`` says what of that would stop a search.
+It tells what happened; ``dgm.api.own_agent`` says what of that would stop a search.
 """
 
 import time

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from dgm.api.agent_findings import judge_files, judge_inspection
+from dgm.api.own_agent import judge_files, judge_inspection
 from dgm.config import LimitSettings
 from dgm.domain import Entry
 from dgm.messages import WireProtocol
