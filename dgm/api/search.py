@@ -147,7 +147,7 @@ def evolve(
         with use_engine(engine):
             prepared = await launch.prepare(chosen, watcher)
             with launch.create(folder, prepared) as run:
-                watcher.created(run)
+                watcher.created(run, prepared.settings)
                 return await launch.perform(run, prepared, watcher)
 
     return Evolution.open(folder, run_session(perform, watcher))

@@ -92,7 +92,7 @@ class Watcher:
 
         logging.getLogger(__name__).warning(change)
 
-    def created(self, run: Run) -> None:
+    def created(self, run: Run, settings: Settings) -> None:
         """Hear of a new run, in which nothing has happened yet."""
 
     def models_checked(self, settings: Settings, checks: "Sequence[Checked]") -> None:

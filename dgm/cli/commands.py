@@ -84,9 +84,6 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
             CommandSpec("benchmark verify", "dgm.cli.benchmark:verify", "Check that tasks are sound."),
             CommandSpec("benchmark mine", "dgm.cli.benchmark:mine", "Turn a repository into tasks."),
             CommandSpec("benchmark make", "dgm.cli.benchmark:make", "Merge, filter, split or import suites."),
-            CommandSpec(
-                "trust", "dgm.cli.trust:trust", "Say yes to what another person's suite or run does here."
-            ),
             CommandSpec("doctor", "dgm.cli.doctor:doctor", "Check that this machine can run a search."),
         ),
     ),
@@ -154,6 +151,7 @@ MOVED: dict[str, str] = {
     "sandbox gc": "dgm doctor --clean",
     "sandbox list": "dgm doctor",
     "settings": "dgm doctor --settings",
+    "trust": "COMMAND --trust",
     "sweep": "dgm run FILE --seeds 1:4 --vary KEY=A,B",
     "list": "dgm status",
     "tree": "dgm show RUN",

@@ -39,7 +39,7 @@ def consent_question(offer: Offer) -> str:
     )
 
 
-def print_prices(settings: Settings, budget: Budget) -> None:
+def print_prices(settings: Settings) -> None:
     """Print the price of the model that works on tasks, and the most that one evaluation can cost.
 
     Without a limit in USD or tokens, print the worst case of the session as well.
@@ -50,6 +50,7 @@ def print_prices(settings: Settings, budget: Budget) -> None:
             return
         name, price = solver
         most = fmt.money(max_evaluation_usd(settings, price))
+        budget = settings.budget.budget()
         unlimited = max_remaining_usd(settings, budget, 0.0) is None
     except UserError:
         # The check of the models reports a model without a price, before anything costs.

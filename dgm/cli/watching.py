@@ -66,8 +66,7 @@ class TerminalWatcher(Watcher):
         sys.stderr.write(f"model: {why}\n")
 
     def confirm(self, settings: Settings, budget: Budget, spent_usd: float) -> None:
-        """Print the prices, and ask if the session may cost more than ``budget.confirm_above_usd``."""
-        print_prices(settings, budget)
+        """Ask if the session may cost more than ``budget.confirm_above_usd``."""
         if self._yes or not can_ask():
             return
         question = spending_question(settings, budget, spent_usd)
@@ -90,8 +89,9 @@ class TerminalWatcher(Watcher):
         elif not confirm(f"{change}; go on?"):
             raise UserError(CANCELLED)
 
-    def created(self, run: Run) -> None:
-        """Print where the run is."""
+    def created(self, run: Run, settings: Settings) -> None:
+        """Print the prices, and where the run is."""
+        print_prices(settings)
         sys.stderr.write(f"run: {run.name} in {run.folder.parent}\n")
 
     def models_checked(self, settings: Settings, checks: Sequence[Checked]) -> None:

@@ -28,7 +28,7 @@ class InTurn:
         pass
 """
 PROGRAM = """
-import json, sys
+import sys
 from pathlib import Path
 import dgm
 from in_turn import InTurn
@@ -39,11 +39,10 @@ run = dgm.evolve(
     model="offline",
     policy=InTurn(),
     operators=["self-edit"],
-    budget=dgm.Budget(evaluations=2),
-    sandbox="bubblewrap",
+    max_evaluations=2,
     workers=1,
     name="first",
-    settings={"limits.calls": 40},
+    settings={"limits.calls": 40, "sandbox": "bubblewrap"},
     on_event=heard.append,
 )
 assert run.state == "goal reached", run.ending
@@ -58,9 +57,9 @@ assert run.agents[1].diff().startswith("diff --git")
 run.agents[1].export("child/")
 assert Path("child/agent.toml").is_file()
 run.report(html="report.html")
-again = dgm.open("first").resume(budget=dgm.Budget(evaluations=3))
+again = dgm.open("first").resume(max_evaluations=3)
 assert (again.state, len(again.evaluations)) == ("goal reached", 3)
-assert dgm.replay.decisions(again.run).differing == 0
+assert again.replay().differing == 0
 print(again.view.best.model_dump_json())
 """
 STOPPED = """
@@ -72,7 +71,12 @@ def stop(recorded):
         assert dgm.open("stopped").stop(now="now" in sys.argv)
 
 run = dgm.evolve(
-    benchmark=sys.argv[1], model="offline", sandbox="bubblewrap", workers=1, name="stopped", on_event=stop
+    benchmark=sys.argv[1],
+    model="offline",
+    workers=1,
+    name="stopped",
+    settings={"sandbox": "bubblewrap"},
+    on_event=stop,
 )
 assert (run.state, run.ending.reason, len(run.evaluations) < 160) == ("stopped", "stopped", True)
 print("the program goes on")
@@ -101,27 +105,26 @@ graded = dgm.evaluate("mine.json", benchmark=suite, settings={"sandbox": "bubble
 assert graded.agents[0].tally.resolved == 1
 assert graded.report["resolved_ids"] == [task]
 """
-SWEEP = """
-import pathlib, sys
+BATCH = """
+import sys
 import dgm
 
-pathlib.Path("pair.toml").write_text(f'''[sweep]
-seeds = [5, 6]
-at_once = 2
-[base]
-benchmark = "{sys.argv[1]}"
-model = "offline"
-sandbox = "bubblewrap"
-workers = 1
-budget.evaluations = 1
-''')
-told = []
-done = dgm.sweep("pair.toml", on_event=told.append)
-assert done.finished and done.outcome == "of 2 runs: 2 done", done.outcome
-assert sorted(each.moment for each in told) == ["begun", "begun", "ended", "ended"]
-assert [row["run"] for row in done.runs] == ["pair-5", "pair-6"]
-assert dgm.report(*(row["run"] for row in done.runs)).pairs_of_tasks
-assert dgm.sweep("pair.toml", on_event=lambda each: sys.exit("nothing was left to do")).finished
+settings = {
+    "benchmark": sys.argv[1],
+    "model": "offline",
+    "sandbox": "bubblewrap",
+    "workers": 1,
+    "budget.evaluations": 1,
+}
+events = []
+batch = dgm.evolve_batch(name="pair", seeds=[5, 6], parallel=2, settings=settings, on_run=events.append)
+assert batch.exit_code == 0, batch
+assert sorted(run.stage.value for run in events) == ["finished", "finished", "running", "running"]
+assert [(run.run, run.seed, run.evaluations) for run in batch.runs] == [("pair-5", 5, 1), ("pair-6", 6, 1)]
+again = dgm.evolve_batch(
+    name="pair", seeds="5:7", settings=settings, on_run=lambda run: sys.exit("nothing was left to do")
+)
+assert again.exit_code == 0
 """
 REPAIR = """
 import pathlib, sys
@@ -200,9 +203,9 @@ def test_a_program_lets_an_agent_work_on_a_repository(folder):
 
 
 @pytest.mark.sandbox
-def test_a_program_performs_a_sweep(folder):
-    (folder / "sweep.py").write_text(SWEEP)
-    done = _python(folder, "sweep.py", str(folder / "suite"))
+def test_a_program_performs_a_batch(folder):
+    (folder / "batch.py").write_text(BATCH)
+    done = _python(folder, "batch.py", str(folder / "suite"))
     assert done.returncode == 0, done.stderr
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import dgm
 from dgm import plugins
-from dgm.api.arguments import model_of
+from dgm.api.arguments import model_of, split_engine
 from dgm.api.search import change_budget
 from dgm.config import PolicySettings, resolve
 from dgm.domain import Budget as RunBudget
@@ -135,3 +135,17 @@ def test_replies_are_a_model_of_a_program():
     assert named and named.startswith("scripted:")
     assert model_of(lambda _messages, _tools: "DONE") != named
     assert (model_of("offline"), model_of(None)) == ("offline", None)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"engine": ["ssh://a", "ssh://b"], "workers": 1},
+        ["engine=ssh://a", "workers=1", 'engine="ssh://b"'],
+    ],
+)
+def test_engines_are_no_setting_that_a_run_records(settings):
+    others, engines = split_engine(settings)
+    assert list(engines) == ["ssh://a", "ssh://b"]
+    assert resolve(None, others, {}).workers == 1
+    assert split_engine(None) == ({}, ())

@@ -33,14 +33,14 @@ def settings(*assignments):
 
 
 def test_prices_are_told_before_the_start(capsys):
-    print_prices(settings(), Budget(evaluations=160))
+    print_prices(settings())
     said = capsys.readouterr().err
     assert said.startswith(f"price: 3 USD per million tokens in, 15 out ({MODEL}); ")
     assert "one evaluation costs at most 27.36 USD" in said
     assert said.splitlines()[1].endswith("160 evaluations alone can cost 4,377.60 USD")
-    print_prices(settings(), Budget(usd=5.0))
+    print_prices(settings("budget.usd=5"))
     assert "--max-usd" not in capsys.readouterr().err
-    print_prices(resolve(None, ["model=offline"], {}), Budget())
+    print_prices(resolve(None, ["model=offline"], {}))
     assert capsys.readouterr().err == ""
 
 

@@ -10,21 +10,19 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 ASKING = """
-import click
-from dgm.cli.invoking import invoke_command
+from dgm.cli.app import call_with_consent
 from dgm.consents import ConsentNeeded, Subject
 
 SUBJECTS = [Subject("one", "one"), Subject("two", "two")]
 
-@click.command()
 def command():
-    for each in SUBJECTS:
-        if not each.is_agreed():
-            raise ConsentNeeded("no consent", f"Use \\x1b[2J{each.words}", [each])
+    for subject in SUBJECTS:
+        if not subject.is_agreed():
+            raise ConsentNeeded("no consent", f"Use \\x1b[2J{subject.words}", [subject])
     print("performed")
 
 try:
-    invoke_command(command, [], "dgm x")
+    call_with_consent(command, agree=False)
 except ConsentNeeded as needed:
     print("ended:", needed.problem)
 """
