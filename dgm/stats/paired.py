@@ -112,10 +112,11 @@ def paired_bootstrap(
 ) -> tuple[float, float]:
     """Return the bootstrap interval for the mean of paired differences, bias-corrected and accelerated (BCa).
 
-    Source: B. Efron, "Better bootstrap confidence intervals", JASA 82 (1987), p. 171; equal to
-    ``scipy.stats.bootstrap``, which takes a second to import. The bootstrap resamples pairs, so they must be independent of one another. The same ``seed`` gives the
-    same interval. Where all differences are equal except for rounding, the ends are the least and the largest of them.
-    Then the sample shows no spread, but this is no proof that there is none.
+    Source: B. Efron, "Better bootstrap confidence intervals", JASA 82 (1987), p. 171. The result is that of
+    ``scipy.stats.bootstrap``, which takes a second to import. The bootstrap resamples pairs, so they must be
+    independent of one another. The same ``seed`` gives the same interval. If all differences are equal except for
+    rounding, the ends are the least and the largest of them: the sample shows no spread, but this is no proof that
+    there is none.
 
     Raises:
         ValueError: there are fewer than two differences, or one is not finite, or ``confidence`` is not between 0
@@ -140,7 +141,9 @@ def paired_bootstrap(
     means = np.concatenate([values[rng.integers(0, n, (size, n))].mean(axis=1) for size in sizes])
     # Equations 2.3 and 6.6: bias by the median, acceleration by the jackknife.
     mean = values.mean()
-    bias = normal.inv_cdf((np.count_nonzero(means < mean) + np.count_nonzero(means <= mean)) / (2 * RESAMPLES))
+    bias = normal.inv_cdf(
+        (np.count_nonzero(means < mean) + np.count_nonzero(means <= mean)) / (2 * RESAMPLES)
+    )
     jackknife = (values.sum() - values) / (n - 1)
     spread = (n - 1) * (jackknife.mean() - jackknife)
     acceleration = np.sum(spread**3 / n**3) / (6 * np.sum(spread**2 / n**2) ** 1.5)

@@ -24,23 +24,13 @@ STEPS, TASKS, AGENTS, MODULES = 60, 200, 24, 12
 """Maximum number of steps, of tasks and agents in the matrix, and of modules."""
 
 
-class AgainstParent(View):
-    """An agent compared with its first parent, on the search tasks that both have a verdict on."""
-
-    tasks: int
-    parent: TallyView
-    agent: TallyView
-    gained: tuple[str, ...]
-    """Tasks that only the agent resolved."""
-    lost: tuple[str, ...]
-    """Tasks that only the parent resolved."""
-
-
 class ReportStep(AgentRow):
     """A step from the seed to the best agent."""
 
-    against_parent: AgainstParent | None
-    """None for the seed."""
+    gained: tuple[str, ...]
+    """Search tasks that the agent resolved and its first parent did not; both have a verdict on them."""
+    lost: tuple[str, ...]
+    """Search tasks that the first parent resolved and the agent did not."""
     patch: str | None
     """The patch against the first parent; None if it cannot be read."""
     damage: str
@@ -118,23 +108,16 @@ def read_lineage(run: Run, best: AgentId, most: int = STEPS) -> ReportLineage:
 def _read_step(run: Run, agent: Agent, best: AgentId) -> ReportStep:
     tree, row = run.tree, row_fields(run.tree, agent, best, {})
     if not agent.parents:
-        return ReportStep(**row, against_parent=None, patch="", damage="")
+        return ReportStep(**row, gained=(), lost=(), patch="", damage="")
     parent = agent.parents[0]
     before, after = tree.verdicts(parent), tree.verdicts(agent.id)
     pairs = compare_verdicts((task, before.get(task), verdict) for task, verdict in after.items())
-    against = AgainstParent(
-        tasks=pairs.first.n,
-        parent=TallyView.of(pairs.first),
-        agent=TallyView.of(pairs.second),
-        gained=pairs.gained,
-        lost=pairs.lost,
-    )
     try:
         patch, damage = decode(run.repository.diff(tree.agents[parent].commit, agent.commit)), ""
     except DgmError as error:
         # The report may be published: it does not name the run's folder.
         patch, damage = None, str(error).replace(f"{run.folder}/", "")
-    return ReportStep(**row, against_parent=against, patch=patch, damage=damage)
+    return ReportStep(**row, gained=pairs.gained, lost=pairs.lost, patch=patch, damage=damage)
 
 
 def build_matrix(tree: Tree, line: Sequence[AgentId], tasks: int = TASKS, agents: int = AGENTS) -> MatrixView:

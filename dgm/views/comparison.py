@@ -236,7 +236,7 @@ def read_run(run: Run) -> ComparedRun:
 
 
 def _read_holdout(run: Run, agent: Agent) -> Verdicts | None:
-    view = read_holdout(run, agent, repeats=False)
+    view = read_holdout(run, agent)
     if view is None or not view.tasks or view.missing:
         return None
     with Run.open(run.folder / FOLDER) as exam:

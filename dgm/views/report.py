@@ -91,8 +91,6 @@ class OperatorView(View):
     gain: GainView | None
     """None without a judged child."""
     spend: UsageView
-    usd_per_better: float | None
-    tokens_per_better: float | None
     seconds: float
     """Wall time of the ended expansions."""
     vetting: dict[str, dict[str, float]]
@@ -213,7 +211,7 @@ class ReportView(View):
         best = best_of(run) if best is None else best
         models = models_of(run)
         repeats = models["solve"] in REPEATING
-        holdout = read_holdout(run, tree.agents[best], repeats=repeats)
+        holdout = read_holdout(run, tree.agents[best])
         lineage, settings, identity = read_lineage(run, best), run.settings(), identity_of(run)
         simulated = SIMULATION in run.config
         highest = find_highest(tree, best)
@@ -263,37 +261,17 @@ class ReportView(View):
 
 def make_headline(holdout: HoldoutView | None, best: AgentId, *, simulated: bool) -> str:
     """Return the answer in one sentence."""
+    if best == SEED:
+        return "no agent is better: the policy recommends the seed itself"
     if simulated:
-        return (
-            "Nothing is shown: the search is simulated, and there are no holdout tasks to compare agents on."
-        )
+        return "not known: a simulated search has no holdout tasks"
     if holdout is None or not holdout.tasks:
-        if best == SEED:
-            return (
-                "Nothing is shown yet: the search recommends the seed itself, which has not been evaluated on the "
-                "holdout tasks."
-            )
-        return (
-            "Nothing is shown yet: the seed and the best agent have not been compared on the holdout tasks."
-        )
+        return "not known: the best agent was not evaluated on the holdout tasks"
     seed, second = holdout.seed_agent, holdout.best
     if holdout.missing:
-        who = (
-            "the search recommends the seed itself, which has"
-            if best == SEED
-            else "the seed and the best agent have"
-        )
-        return f"Nothing is shown yet: {who} verdicts on {seed.n} of {holdout.tasks} holdout tasks."
-    if best == SEED:
-        return (
-            f"The search recommends the seed itself, which resolves {seed.resolved} of {seed.n} holdout tasks: no "
-            "agent that it made is believed to be better."
-        )
-    result = "worse" if holdout.answer is Answer.WORSE else holdout.answer.value
-    return (
-        f"On {seed.n} holdout tasks that the search never saw, the best agent resolves {second.resolved} and the seed "
-        f"{seed.resolved}: it is {result} than the seed."
-    )
+        return f"not known: {seed.n} of {holdout.tasks} holdout tasks have verdicts on the seed and the best agent"
+    answer = {Answer.BETTER: "yes, better", Answer.WORSE: "no, worse"}.get(holdout.answer, holdout.answer)
+    return f"{answer}: {second.resolved} of {second.n} holdout tasks, the seed {seed.resolved}"
 
 
 def _trust_note(models: Mapping[str, str], benchmark: str, *, simulated: bool) -> str:
@@ -356,7 +334,7 @@ def _read_operators(run: Run) -> Sequence[OperatorLine]:
 
 
 def _view_operator(line: OperatorLine) -> OperatorView:
-    gain, better = line.gain, line.better
+    gain = line.gain
     interval = None if gain is None or gain.low is None or gain.high is None else (gain.low, gain.high)
     return OperatorView(
         operator=line.operator,
@@ -367,11 +345,9 @@ def _view_operator(line: OperatorLine) -> OperatorView:
         stillborn=_by_count(line.stillborn),
         aims=_by_count(line.aims),
         judged=line.judged,
-        better=better,
+        better=line.better,
         gain=GainView(mean=gain.mean, interval=interval) if gain else None,
         spend=UsageView.of(line.spend),
-        usd_per_better=line.spend.usd / better if better else None,
-        tokens_per_better=line.spend.tokens / better if better else None,
         seconds=line.seconds,
         vetting={stage: {"runs": took.runs, "seconds": took.seconds} for stage, took in line.vetting.items()},
     )
