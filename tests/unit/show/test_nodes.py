@@ -2,8 +2,9 @@
 
 from dataclasses import asdict
 
-from dgm.archive.live_nodes import NodeState
 from dgm.show.nodes import node_lines
+
+from dgm.archive.live_nodes import NodeState
 from dgm.show.spans import plain_text
 
 
