@@ -158,8 +158,6 @@ real-example: $(READY) sandbox $(MODEL_VENV)/.ready
 pictures: $(READY) sandbox
 	$(BIN)/python -m tests.tui.pictures
 	$(BIN)/python -m tests.report_pictures
-	mkdir -p dist/captures
-	DGM_CAPTURES=dist/captures $(BIN)/pytest -q tests/e2e/test_browse_live.py
 
 clean:
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

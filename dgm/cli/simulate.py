@@ -80,7 +80,7 @@ def _cells(s: Standing) -> tuple[str | Text, ...]:
         f"{s.area:.3f}",
         "–" if s.speed is None else f"{s.speed:.2f}×",
         "–" if s.oracle_regret is None else f"{s.oracle_regret:.3f}",
-        f"{s.stuck:.1%}",
+        f"{s.stuck:.0%}",
     )
 
 

@@ -12,7 +12,7 @@ from dgm.evaluation.control import Unit
 from dgm.render import fmt
 from dgm.render.safe import neutralise, one_line
 from dgm.views.comparison import ComparedRun, ComparisonView, GroupPairs, TaskPairs
-from dgm.views.holdout import POWERFUL, WORTH_FINDING, Answer, ControlView, DifferenceView, HoldoutView
+from dgm.views.holdout import POWERFUL, WORTH_FINDING, Answer, DifferenceView, HoldoutView
 from dgm.views.report import OperatorView, ReportView
 from dgm.views.values import TallyView, UsageView
 
@@ -21,14 +21,13 @@ SHOWN = 3
 FEW_PAIRS = 6
 """Fewer pairs than this make a rough interval."""
 STYLES = {Answer.BETTER: "green", Answer.WORSE: "red"}
-ANSWERS = {Answer.BETTER: "yes", Answer.WORSE: "no, it is worse", Answer.NOT_SHOWN: "not shown"}
 
 
 def render_report(view: ReportView) -> RenderableType:
     """Return the report: the answer in three lines, then what it rests on."""
     style = "yellow" if view.best.agent == SEED else STYLES.get(view.answer, "yellow")
     answer = _grid(
-        ("better?", Text(better_text(view), style)),
+        ("better?", Text(answer_text(view), style)),
         ("by how much?", Text(gain_text(view))),
         ("at what cost?", Text(cost_text(view))),
     )
@@ -37,20 +36,11 @@ def render_report(view: ReportView) -> RenderableType:
     return Group(answer, Text(), _grid(*rows, ("note", Text(neutralise(view.note), "yellow"))))
 
 
-def better_text(view: ReportView) -> str:
+def answer_text(view: ReportView) -> str:
     """Return the answer to: is the best agent better?"""
-    holdout, command = view.holdout, holdout_command(view)
-    if view.best.agent == SEED:
-        return "no agent is: the policy recommends the seed itself"
-    if view.simulated:
-        return "not known: a simulated search has no holdout tasks"
-    if holdout is None or not holdout.tasks:
-        return f"not known: no holdout task was tried ({command} does it)"
-    if holdout.missing:
-        return f"not known: {holdout.seed_agent.n} of {holdout.tasks} holdout tasks done ({command} goes on)"
-    p = f" (McNemar {fmt.p_value(holdout.mcnemar_p)})" if holdout.mcnemar_p is not None else ""
-    best, seed = holdout.best, holdout.seed_agent.resolved
-    return f"{ANSWERS[view.answer]}: {best.resolved} of {best.n} holdout tasks, the seed {seed}{p}"
+    holdout = view.holdout
+    p = f" (McNemar {fmt.p_value(holdout.mcnemar_p)})" if holdout and holdout.mcnemar_p is not None else ""
+    return view.headline + p
 
 
 def gain_text(view: ReportView) -> str:
@@ -124,25 +114,21 @@ def control_sentences(view: ReportView) -> Iterator[str]:
     bound = f"; it was given at most {control.bound}" if control.wanted < control.affordable else ""
     yield (
         f"the {spent} of the search pay for {control.affordable:,} attempts of the seed at each holdout task{bound}; "
-        f"resolved tasks are not tried again, so the further attempts took {amount_text(control.took, control.unit)}"
+        f"the further attempts took {amount_text(control.took, control.unit)} (resolved tasks are not tried again)"
     )
-    yield from _control_result(control)
-
-
-def _control_result(control: ControlView) -> Iterator[str]:
     p = f"; exact McNemar {fmt.p_value(control.mcnemar_p)}" if control.mcnemar_p is not None else ""
     yield (
-        f"with {fmt.count(control.attempts, 'attempt')} at each task the seed resolves {control.seed_any.resolved} of "
-        f"{control.seed_any.n} tasks, with one {control.seed_once.resolved}; the best agent with one attempt "
-        f"{control.best.resolved}: {len(control.gained)} that the control misses, while it misses "
-        f"{len(control.lost)} that the control resolves{p}. This is a description: one attempt of each decides"
+        f"with {fmt.count(control.attempts, 'attempt')} the seed resolves {control.seed_any.resolved} of "
+        f"{control.seed_any.n} tasks, with one {control.seed_once.resolved}; the best agent with one "
+        f"{control.best.resolved}: {len(control.gained)} that the control misses, while it misses {len(control.lost)} "
+        f"that the control resolves{p}. This is a description: one attempt of each decides"
     )
     if control.missing:
         yield (
             f"the control is not complete: every task has had {control.attempts} of "
             f"{fmt.count(control.wanted, 'attempt')}, and up to {control.missing:,} more are left"
         )
-    if not control.independent:
+    if view.repeats:
         yield "the attempts are not independent: this model gives equal answers to equal requests"
 
 
@@ -215,13 +201,13 @@ def _holdout_rows(view: ReportView) -> Iterator[tuple[str, Text]]:
     if view.simulated:
         yield "holdout tasks", Text("none: a simulated run has no benchmark", "dim")
         return
-    if holdout is None:
-        yield "holdout tasks", Text(f"not evaluated; {holdout_command(view)} does it", "yellow")
+    if holdout is None or holdout.missing:
+        verb = "continues" if holdout else "performs"
+        yield "holdout tasks", Text(f"{holdout_command(view)} {verb} the evaluation", "yellow")
         return
     yield "holdout tasks", _candidate("seed", SEED, holdout.seed_agent, holdout)
     if not holdout.itself:
         yield "", _candidate("best", view.best.agent, holdout.best, holdout)
-    if not holdout.missing and not holdout.itself:
         yield "", Text(f"{len(holdout.gained)} gained, {len(holdout.lost)} lost")
     for sentence in holdout_sentences(view):
         yield "", Text(sentence)
@@ -236,8 +222,7 @@ def _candidate(name: str, agent: int, tally: TallyView, holdout: HoldoutView) ->
     else:
         tokens = usage.tokens_per_resolved
         cost = f", {fmt.short_number(tokens)} tokens for each resolved task" if tokens else ""
-    counts = fmt.tally(tally) if holdout.missing else fmt.tally_interval(tally)
-    return Text(f"{name}  agent {agent:<4} {counts}{cost}")
+    return Text(f"{name}  agent {agent:<4} {fmt.tally_interval(tally)}{cost}")
 
 
 def _operator_rows(view: ReportView) -> Iterator[tuple[str, Text]]:

@@ -1,46 +1,36 @@
 """The line from the seed to the best agent: its steps, the tasks that it resolved, and the kinds of these tasks."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dgm.analysis.lineage import Lineage
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
-from dgm.benchmarks.grader_version import differ_in_grader
-from dgm.benchmarks.mixed import MixedBenchmark
-from dgm.benchmarks.opening import NoSandboxEngine, find_suite_folder, is_local, open_suite, parts
-from dgm.benchmarks.suites import SuiteBenchmark
-from dgm.benchmarks.task_facts import TaskFacts, list_facts
 from dgm.config.toml_files import LIMIT_BYTES
 from dgm.domain import SEED, Agent, AgentId, Tally, TaskId, Verdict
 from dgm.errors import DgmError
 from dgm.evaluation.exam import compare_verdicts
 from dgm.folders import read_file
-from dgm.protocols import Benchmark
-from dgm.search.run_settings import settings_of
+from dgm.paths import asset
 from dgm.views.agents import AgentRow, decode, row_fields
 from dgm.views.values import TallyView, View
+
+if TYPE_CHECKING:
+    from dgm.benchmarks.task_facts import TaskFacts
+    from dgm.protocols import Benchmark
 
 STEPS, TASKS, AGENTS, MODULES = 60, 200, 24, 12
 """Maximum number of steps, of tasks and agents in the matrix, and of modules."""
 
 
-class AgainstParent(View):
-    """An agent compared with its first parent, on the search tasks that both have a verdict on."""
-
-    tasks: int
-    parent: TallyView
-    agent: TallyView
-    gained: tuple[str, ...]
-    """Tasks that only the agent resolved."""
-    lost: tuple[str, ...]
-    """Tasks that only the parent resolved."""
-
-
 class ReportStep(AgentRow):
     """A step from the seed to the best agent."""
 
-    against_parent: AgainstParent | None
-    """None for the seed."""
+    gained: tuple[str, ...]
+    """Search tasks that the agent resolved and its first parent did not; both have a verdict on them."""
+    lost: tuple[str, ...]
+    """Search tasks that the first parent resolved and the agent did not."""
     patch: str | None
     """The patch against the first parent; None if it cannot be read."""
     damage: str
@@ -118,23 +108,16 @@ def read_lineage(run: Run, best: AgentId, most: int = STEPS) -> ReportLineage:
 def _read_step(run: Run, agent: Agent, best: AgentId) -> ReportStep:
     tree, row = run.tree, row_fields(run.tree, agent, best, {})
     if not agent.parents:
-        return ReportStep(**row, against_parent=None, patch="", damage="")
+        return ReportStep(**row, gained=(), lost=(), patch="", damage="")
     parent = agent.parents[0]
     before, after = tree.verdicts(parent), tree.verdicts(agent.id)
     pairs = compare_verdicts((task, before.get(task), verdict) for task, verdict in after.items())
-    against = AgainstParent(
-        tasks=pairs.first.n,
-        parent=TallyView.of(pairs.first),
-        agent=TallyView.of(pairs.second),
-        gained=pairs.gained,
-        lost=pairs.lost,
-    )
     try:
         patch, damage = decode(run.repository.diff(tree.agents[parent].commit, agent.commit)), ""
     except DgmError as error:
         # The report may be published: it does not name the run's folder.
         patch, damage = None, str(error).replace(f"{run.folder}/", "")
-    return ReportStep(**row, against_parent=against, patch=patch, damage=damage)
+    return ReportStep(**row, gained=pairs.gained, lost=pairs.lost, patch=patch, damage=damage)
 
 
 def build_matrix(tree: Tree, line: Sequence[AgentId], tasks: int = TASKS, agents: int = AGENTS) -> MatrixView:
@@ -177,20 +160,27 @@ def _first_resolved(row: MatrixRow, columns: int) -> tuple[int, int]:
 
 def read_groups(run: Run, best: AgentId) -> TaskGroups:
     """Return the results by origin of the search tasks; reads the suite, if this machine has the run's version."""
-    settings, version = settings_of(run), run.config.get("versions", {}).get("benchmark", "")
+    benchmark, version = str(run.settings()["benchmark"]), run.config.get("versions", {}).get("benchmark", "")
+    names = [name for name in {benchmark, *benchmark.split("+")} if name]
+    folders = [folder for name in names for folder in (asset("benchmarks", name), Path(name).expanduser())]
     try:
-        if not version or not _may_have_provenance(settings.benchmark):
+        files = (file for folder in folders for file in sorted(folder.glob("tasks/*/task.toml")))
+        if not version or not any(b"[provenance]" in read_file(file, LIMIT_BYTES) for file in files):
             return TaskGroups()
-        suite = open_suite(settings.benchmark, NoSandboxEngine(), settings.benchmarks)
+        # Opening suites takes long to import.
+        from dgm.benchmarks.grader_version import differ_in_grader
+        from dgm.benchmarks.opening import NoSandboxEngine, open_suite
+        from dgm.search.run_settings import settings_of
+
+        suite = open_suite(benchmark, NoSandboxEngine(), settings_of(run).benchmarks)
         same = suite.version == version or differ_in_grader(version, suite.version)
-        facts = dict(_task_facts(suite)) if same else {}
+        return group_tasks(run.tree, best, dict(_task_facts(suite)) if same else {})
     except (DgmError, OSError, ValueError):
         # The suite is gone, or is no suite any more.
         return TaskGroups()
-    return group_tasks(run.tree, best, facts)
 
 
-def group_tasks(tree: Tree, best: AgentId, facts: Mapping[TaskId, TaskFacts]) -> TaskGroups:
+def group_tasks(tree: Tree, best: AgentId, facts: "Mapping[TaskId, TaskFacts]") -> TaskGroups:
     """Return the results by origin of the search tasks; ``facts`` are the suite's facts of tasks."""
     known = [(task, facts[task]) for task in tree.tasks if task in facts and facts[task].provenance]
     kinds = _group(tree, best, known, lambda task: [task.kind])
@@ -203,14 +193,11 @@ def group_tasks(tree: Tree, best: AgentId, facts: Mapping[TaskId, TaskFacts]) ->
     )
 
 
-def _may_have_provenance(benchmark: str) -> bool:
-    """Return whether any task of the benchmark may have an origin, without opening its suites."""
-    folders = [find_suite_folder(name) for name in parts(benchmark)] if is_local(benchmark) else []
-    files = (file for folder in folders if folder for file in sorted((folder / "tasks").glob("*/task.toml")))
-    return any(b"[provenance]" in read_file(file, LIMIT_BYTES) for file in files)
+def _task_facts(suite: "Benchmark") -> "Iterator[tuple[TaskId, TaskFacts]]":
+    from dgm.benchmarks.mixed import MixedBenchmark
+    from dgm.benchmarks.suites import SuiteBenchmark
+    from dgm.benchmarks.task_facts import list_facts
 
-
-def _task_facts(suite: Benchmark) -> Iterator[tuple[TaskId, TaskFacts]]:
     match suite:
         case MixedBenchmark():
             for name, part in suite.parts.items():
@@ -222,8 +209,8 @@ def _task_facts(suite: Benchmark) -> Iterator[tuple[TaskId, TaskFacts]]:
 def _group(
     tree: Tree,
     best: AgentId,
-    tasks: Sequence[tuple[TaskId, TaskFacts]],
-    names_of: Callable[[TaskFacts], Sequence[str]],
+    tasks: "Sequence[tuple[TaskId, TaskFacts]]",
+    names_of: "Callable[[TaskFacts], Sequence[str]]",
 ) -> list[TaskGroup]:
     members: dict[str, list[TaskId]] = {}
     for task, facts in tasks:

@@ -22,7 +22,6 @@ from dgm.domain import Agent, Tally, TaskId, Verdict
 from dgm.errors import UserError
 from dgm.evaluation.evaluating import PLAN as EVALUATION
 from dgm.evaluation.exam import FOLDER, compare_verdicts, find_candidate
-from dgm.search.run_settings import settings_of
 from dgm.stats import paired_bootstrap
 from dgm.views.agents import AgentRow, row_of
 from dgm.views.curve import CurvePoint, list_recommendations
@@ -210,6 +209,8 @@ def read_run(run: Run) -> ComparedRun:
     tree = run.tree
     if not tree.agents:
         raise UserError(f"run {run.name} has no agent yet; wait until its seed is born, or leave it out")
+    from dgm.search.run_settings import settings_of
+
     best, identity = tree.agents[best_of(run)], identity_of(run)
     holdout = _read_holdout(run, best)
     verdicts = list((holdout or {}).values())
@@ -235,7 +236,7 @@ def read_run(run: Run) -> ComparedRun:
 
 
 def _read_holdout(run: Run, agent: Agent) -> Verdicts | None:
-    view = read_holdout(run, agent, repeats=False)
+    view = read_holdout(run, agent)
     if view is None or not view.tasks or view.missing:
         return None
     with Run.open(run.folder / FOLDER) as exam:

@@ -90,8 +90,6 @@ class ControlView(PairedView):
     """Attempts that every task has had, or that were saved because an earlier one resolved it."""
     missing: int
     """Maximum number of attempts still to be made; 0: the control is complete."""
-    independent: bool
-    """Whether attempts may differ; the built-in models repeat their answers."""
     seed_once: TallyView
     """The seed with one attempt at each task."""
     seed_any: TallyView
@@ -199,14 +197,8 @@ def holdout_exists(run: Run) -> bool:
     return (run.folder / FOLDER / "run.json").exists()
 
 
-def read_holdout(run: Run, agent: Agent, *, repeats: bool) -> HoldoutView | None:
-    """Return the results of the seed and ``agent`` on the holdout tasks; None if one of them was not entered.
-
-    Args:
-        run: the search.
-        agent: the best agent.
-        repeats: whether the model gives equal answers to equal requests.
-    """
+def read_holdout(run: Run, agent: Agent) -> HoldoutView | None:
+    """Return the results of the seed and ``agent`` on the holdout tasks; None if one of them was not entered."""
     if not holdout_exists(run):
         return None
     with Run.open(run.folder / FOLDER) as exam:
@@ -221,15 +213,15 @@ def read_holdout(run: Run, agent: Agent, *, repeats: bool) -> HoldoutView | None
             missing=sum(count_missing_firsts(exam, entered) for entered in {seed, best}),
             itself=seed == best,
             examined=_count_examined(exam, seed),
-            control=view_control(control, repeats=repeats) if control else None,
+            control=view_control(control) if control else None,
             by=dict(exam.tree.spend_by),
             seed=accounts.of(seed).total,
             best=accounts.of(best).total,
         )
 
 
-def view_control(control: ControlFindings, *, repeats: bool) -> ControlView:
-    """Return the view of a control; ``repeats`` as for ``read_holdout``."""
+def view_control(control: ControlFindings) -> ControlView:
+    """Return the view of a control."""
     price, pairs = control.price, control.pairs
     return ControlView(
         **paired_fields(pairs),
@@ -241,7 +233,6 @@ def view_control(control: ControlFindings, *, repeats: bool) -> ControlView:
         wanted=control.wanted,
         attempts=control.attempts,
         missing=control.missing,
-        independent=not repeats,
         seed_once=TallyView.of(control.once),
         seed_any=TallyView.of(pairs.first),
         best=TallyView.of(pairs.second),

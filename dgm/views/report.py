@@ -19,9 +19,6 @@ from dgm.benchmarks.grader_version import name_grader
 from dgm.domain import SEED, ActionId, AgentId, Usage
 from dgm.errors import ArchiveCorrupt, UserError
 from dgm.evaluation.exam import FOLDER
-from dgm.models.choose import BUILTIN
-from dgm.models.pricing import Prices
-from dgm.search.run_settings import settings_of
 from dgm.simulation import PLAN as SIMULATION
 from dgm.stats import best_of_many
 from dgm.views.agents import AgentRow, row_of
@@ -39,6 +36,8 @@ from dgm.views.reproduction import ReproductionView, read_reproduction
 from dgm.views.run import DeadEndView, FailuresView, find_highest, models_of, view_dead_end
 from dgm.views.values import RoleUsage, UsageView, View, role_usages, usage_fields
 
+REPEATING = ("offline", "recorded")
+"""Models that give equal answers to equal requests."""
 NODES, POINTS = 2_000, 400
 """Maximum number of agents in the tree, and of points of the curve."""
 _STARTS = """
@@ -92,8 +91,6 @@ class OperatorView(View):
     gain: GainView | None
     """None without a judged child."""
     spend: UsageView
-    usd_per_better: float | None
-    tokens_per_better: float | None
     seconds: float
     """Wall time of the ended expansions."""
     vetting: dict[str, dict[str, float]]
@@ -213,8 +210,8 @@ class ReportView(View):
             raise UserError(f"run {run.name} has no agent yet; wait until its seed is born")
         best = best_of(run) if best is None else best
         models = models_of(run)
-        repeats = models["solve"] in BUILTIN
-        holdout = read_holdout(run, tree.agents[best], repeats=repeats)
+        repeats = models["solve"] in REPEATING
+        holdout = read_holdout(run, tree.agents[best])
         lineage, settings, identity = read_lineage(run, best), run.settings(), identity_of(run)
         simulated = SIMULATION in run.config
         highest = find_highest(tree, best)
@@ -249,7 +246,7 @@ class ReportView(View):
             chosen=_correct_rate(tree, best),
             holdout=holdout,
             spend=_read_spend(run),
-            operators=tuple(map(_view_operator, _read_operators(run))),
+            operators=read_operators(run),
             curve=tuple(compute_curve(run, POINTS)),
             tree=view_tree(tree, best),
             lineage=lineage,
@@ -264,37 +261,17 @@ class ReportView(View):
 
 def make_headline(holdout: HoldoutView | None, best: AgentId, *, simulated: bool) -> str:
     """Return the answer in one sentence."""
+    if best == SEED:
+        return "no agent is better: the policy recommends the seed itself"
     if simulated:
-        return (
-            "Nothing is shown: the search is simulated, and there are no holdout tasks to compare agents on."
-        )
+        return "not known: a simulated search has no holdout tasks"
     if holdout is None or not holdout.tasks:
-        if best == SEED:
-            return (
-                "Nothing is shown yet: the search recommends the seed itself, which has not been evaluated on the "
-                "holdout tasks."
-            )
-        return (
-            "Nothing is shown yet: the seed and the best agent have not been compared on the holdout tasks."
-        )
+        return "not known: the best agent was not evaluated on the holdout tasks"
     seed, second = holdout.seed_agent, holdout.best
     if holdout.missing:
-        who = (
-            "the search recommends the seed itself, which has"
-            if best == SEED
-            else "the seed and the best agent have"
-        )
-        return f"Nothing is shown yet: {who} verdicts on {seed.n} of {holdout.tasks} holdout tasks."
-    if best == SEED:
-        return (
-            f"The search recommends the seed itself, which resolves {seed.resolved} of {seed.n} holdout tasks: no "
-            "agent that it made is believed to be better."
-        )
-    result = "worse" if holdout.answer is Answer.WORSE else holdout.answer.value
-    return (
-        f"On {seed.n} holdout tasks that the search never saw, the best agent resolves {second.resolved} and the seed "
-        f"{seed.resolved}: it is {result} than the seed."
-    )
+        return f"not known: {seed.n} of {holdout.tasks} holdout tasks have verdicts on the seed and the best agent"
+    answer = {Answer.BETTER: "yes, better", Answer.WORSE: "no, worse"}.get(holdout.answer, holdout.answer)
+    return f"{answer}: {second.resolved} of {second.n} holdout tasks, the seed {seed.resolved}"
 
 
 def _trust_note(models: Mapping[str, str], benchmark: str, *, simulated: bool) -> str:
@@ -348,16 +325,17 @@ def view_tree(tree: Tree, best: AgentId, most: int = NODES) -> ReportTree:
     )
 
 
-def _read_operators(run: Run) -> Sequence[OperatorLine]:
+def read_operators(run: Run) -> tuple[OperatorView, ...]:
+    """Return the operators of a run; without the time of vetting if its traces are lost."""
     try:
-        return operators_of(run)
+        lines = operators_of(run)
     except ArchiveCorrupt:
-        # Without the time of vetting, if its traces are lost.
-        return operators_of(run, timed=False)
+        lines = operators_of(run, timed=False)
+    return tuple(map(_view_operator, lines))
 
 
 def _view_operator(line: OperatorLine) -> OperatorView:
-    gain, better = line.gain, line.better
+    gain = line.gain
     interval = None if gain is None or gain.low is None or gain.high is None else (gain.low, gain.high)
     return OperatorView(
         operator=line.operator,
@@ -368,11 +346,9 @@ def _view_operator(line: OperatorLine) -> OperatorView:
         stillborn=_by_count(line.stillborn),
         aims=_by_count(line.aims),
         judged=line.judged,
-        better=better,
+        better=line.better,
         gain=GainView(mean=gain.mean, interval=interval) if gain else None,
         spend=UsageView.of(line.spend),
-        usd_per_better=line.spend.usd / better if better else None,
-        tokens_per_better=line.spend.tokens / better if better else None,
         seconds=line.seconds,
         vetting={stage: {"runs": took.runs, "seconds": took.seconds} for stage, took in line.vetting.items()},
     )
@@ -409,6 +385,9 @@ def compute_cache_saving(run: Run) -> float:
     cached = {model: usage for (_, model), usage in run.tree.spend_by.items() if usage.cached_tokens}
     if not cached:
         return 0.0
+    from dgm.models.pricing import Prices
+    from dgm.search.run_settings import settings_of
+
     prices = Prices.load(settings_of(run))
     return sum(
         prices.of(model).saved(usage)

@@ -260,11 +260,11 @@ def test_a_control_of_one_attempt_is_there_without_being_asked_for(search, exam)
 
 def test_agents_that_were_examined_are_counted_but_for_the_seed_and_its_control(search, exam) -> None:
     session(exam, search, control_of(search))
-    assert read_holdout(search, best(search), repeats=False).examined == 1
+    assert read_holdout(search, best(search)).examined == 1
     enter_agent(exam, search, search.tree.agents[1])
-    assert read_holdout(search, best(search), repeats=False).examined == 1
+    assert read_holdout(search, best(search)).examined == 1
     session(exam, search, None)
-    assert read_holdout(search, best(search), repeats=False).examined == 2
+    assert read_holdout(search, best(search)).examined == 2
 
 
 def test_a_lower_bound_than_before_takes_no_attempt_back(search, exam) -> None:

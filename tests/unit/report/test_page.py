@@ -120,7 +120,7 @@ def test_a_run_without_an_evaluation_is_reported(tmp_path) -> None:
     said = Page(render_page(ReportView.load(made.run))).text
     made.run.close()
     assert "No evaluation yet." in said
-    assert "Nothing is shown yet" in said
+    assert "No agent is better" in said
     assert "The best agent has no verdict on a search task yet." in said
     assert "No model was called." in said
     assert "No expansion yet" in said
