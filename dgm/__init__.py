@@ -8,25 +8,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dgm import replay
     from dgm.api.ablating import agent_ablate
-    from dgm.api.archive import clean, remove, unpack, verify
     from dgm.api.batching import BatchView, evolve_batch
-    from dgm.api.comparing import ComparisonView, compare
     from dgm.api.control import approve, stop
     from dgm.api.evaluating import evaluate
-    from dgm.api.machine import build_images, doctor, settings
+    from dgm.api.exporting import export
+    from dgm.api.machine import build_images, clean, doctor, settings
     from dgm.api.mining import benchmark_mine
     from dgm.api.own_agent import agent_check, agent_init
+    from dgm.api.report import report
     from dgm.api.runs import runs
     from dgm.api.search import Evolution, evolve, open  # noqa: A004
+    from dgm.api.simulating import Simulation, families, simulate
     from dgm.api.solving import Solution, solve
-    from dgm.api.studies import (
-        StudyArguments,
-        StudyView,
-        TrialArguments,
-        families,
-        record_trial,
-        study,
-    )
     from dgm.api.suites import (
         benchmark_fetch,
         benchmark_list,
@@ -40,13 +33,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "BatchView",
-    "ComparisonView",
     "EvaluationView",
     "Evolution",
+    "Simulation",
     "Solution",
-    "StudyArguments",
-    "StudyView",
-    "TrialArguments",
     "__version__",
     "agent_ablate",
     "agent_check",
@@ -60,43 +50,40 @@ __all__ = [
     "benchmark_verify",
     "build_images",
     "clean",
-    "compare",
     "doctor",
     "evaluate",
     "evolve",
     "evolve_batch",
+    "export",
     "families",
     "open",
-    "record_trial",
-    "remove",
     "replay",
+    "report",
     "runs",
     "settings",
+    "simulate",
     "solve",
     "stop",
-    "study",
     "trust",
-    "unpack",
-    "verify",
 ]
 
 _PLACES = {
     "ablating": ("agent_ablate",),
-    "archive": ("clean", "remove", "unpack", "verify"),
+    "exporting": ("export",),
     "batching": ("BatchView", "evolve_batch"),
     "control": ("approve", "stop"),
-    "comparing": ("ComparisonView", "compare"),
+    "report": ("report",),
     "evaluating": (
         "EvaluationView",
         "evaluate",
     ),
     "search": ("Evolution", "evolve", "open"),
-    "machine": ("build_images", "doctor", "settings"),
+    "machine": ("build_images", "clean", "doctor", "settings"),
     "mining": ("benchmark_mine",),
     "runs": ("runs",),
     "own_agent": ("agent_check", "agent_init"),
+    "simulating": ("Simulation", "families", "simulate"),
     "solving": ("Solution", "solve"),
-    "studies": ("StudyArguments", "StudyView", "TrialArguments", "families", "record_trial", "study"),
     "suites": (
         "benchmark_fetch",
         "benchmark_list",

@@ -92,7 +92,7 @@ class Desk:
     def verdicts(self, name):
         """Return agent, task and verdict of each graded evaluation, in order."""
         table = self.folder / f"{name}-{time.monotonic_ns()}.csv"
-        code, _, error = self.call("export", name, "--evaluations", str(table))
+        code, _, error = self.call("export", name, str(table))
         if code:
             return [["export", error.strip()[-300:], ""]]
         with table.open(newline="") as file:

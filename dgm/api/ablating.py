@@ -20,7 +20,6 @@ from dgm.api.arguments import (
     check_amount,
     model_of,
     name_of,
-    path_of,
     split_engine,
 )
 from dgm.api.evaluating import (
@@ -122,8 +121,6 @@ def agent_ablate(
     attempts: int = 1,
     model: str | Script | None = None,
     max_usd: float | None = None,
-    workers: int | None = None,
-    into: str | Path | None = None,
     settings: SettingValues | None = None,
     allow_paid: bool = False,
     confirm: Callable[[str], bool] = lambda _: False,
@@ -143,8 +140,6 @@ def agent_ablate(
         attempts: Tries per task.
         model: Model that the agent uses (default: auto).
         max_usd: Spending limit, earlier sessions included.
-        workers: Parallel evaluations.
-        into: Folder to record in.
         settings: A setting such as workers=4, limits.calls=20 or sandbox=docker.
         allow_paid: Whether the model ``auto`` may stand for one that costs money.
         confirm: Is asked, with the price, where it would spend money without a limit.
@@ -165,8 +160,6 @@ def agent_ablate(
         attempts=attempts,
         model=model_of(model),
         max_usd=max_usd,
-        workers=workers,
-        into=path_of(into),
         assignments=assignments_of(others),
     )
     watcher = watcher or Watcher(on_event, allow_paid=allow_paid)

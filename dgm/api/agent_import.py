@@ -20,22 +20,21 @@ from pathlib import Path, PurePosixPath
 from types import ModuleType
 from typing import Any
 
-from dgm.archive.snapshots import write_folder
 from dgm.bounded_reading import parse_json
+from dgm.config.toml_files import format_key, format_value, parse_toml, read_toml
 from dgm.domain import Entry, Snapshot
 from dgm.errors import UserError
+from dgm.exports.scrub import LocalIdentity, Scrubber
 from dgm.folders import FILE, PROGRAM, read_file
 from dgm.meta.contract import FILE as CONTRACT
 from dgm.meta.contract import read_contract
-from dgm.npm_locks import LOCK, MANIFEST, check_lock, first_error
 from dgm.paths import asset
-from dgm.publish.scrubbing import LocalIdentity, Scrubber
-from dgm.toml_files import format_key, format_value, parse_toml, read_toml
+from dgm.sandboxes.npm_locks import MANIFEST
+from dgm.views.own_agent import ImportedFile, ImportRemark, ImportView
 
 CHECK, RECORD = "settings/never_weaker.py", "settings/imported.json"
-NPM_S, VERSION_S = 180.0, 20.0
+VERSION_S = 20.0
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
-_LOCK_ONLY = ("--package-lock-only", "--ignore-scripts", "--no-audit", "--no-fund", "--no-progress")
 FILE_BYTES, MAX_BYTES, MAX_FILES, MAX_DEPTH = 1_000_000, 3_000_000, 400, 10
 SERVER_FILES = 50
 """Maximum number of files in the folder of an MCP server's program; of a larger one the program alone is taken."""
@@ -107,14 +106,6 @@ def load_setups() -> Mapping[str, AgentSetup]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Remark:
-    """A thing that was left out, or that does not work in a sandbox."""
-
-    path: str
-    reason: str
-
-
 @dataclass(slots=True)
 class ImportedSetup:
     """A user's setup as files of an agent's folder."""
@@ -122,8 +113,8 @@ class ImportedSetup:
     files: dict[str, Entry] = field(default_factory=dict)
     kinds: dict[str, Kind] = field(default_factory=dict)
     """Path of each file → its kind."""
-    left_out: list[Remark] = field(default_factory=list)
-    out_of_reach: list[Remark] = field(default_factory=list)
+    left_out: list[ImportRemark] = field(default_factory=list)
+    out_of_reach: list[ImportRemark] = field(default_factory=list)
     """What cannot work in a sandbox."""
 
 
@@ -151,7 +142,7 @@ class _Importer:
     def __init__(self, root: Path, setup: AgentSetup) -> None:
         self._root = root
         self._setup = setup
-        self._scrubber = Scrubber(LocalIdentity("", "", "", "", LocalIdentity.here().secrets).needles(()))
+        self._scrubber = Scrubber(LocalIdentity("", "", "", "", LocalIdentity.here().secrets).patterns(()))
         self._result = ImportedSetup()
 
     def run(self) -> ImportedSetup:
@@ -175,10 +166,10 @@ class _Importer:
         return result
 
     def _leave_out(self, path: str, reason: str) -> None:
-        self._result.left_out.append(Remark(path, reason))
+        self._result.left_out.append(ImportRemark(path=path, reason=reason))
 
     def _warn(self, path: str, reason: str) -> None:
-        self._result.out_of_reach.append(Remark(path, reason))
+        self._result.out_of_reach.append(ImportRemark(path=path, reason=reason))
 
     def _list_files(self, name: str, depth: int = 0) -> Iterator[str]:
         path = self._root / name
@@ -367,22 +358,9 @@ def _write_settings(name: str, table: dict[str, Any], before: bytes) -> bytes:
     return (json.dumps(table, indent=indent[1].decode() if indent else 2, ensure_ascii=False) + "\n").encode()
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedAgent:
-    """A user's setup in a new agent."""
-
-    setup: ImportedSetup
-    evolves: tuple[str, ...]
-    """Patterns of what evolution edits."""
-    version: str
-    """Version of the program that the agent runs."""
-    version_remark: str
-    """Where that version comes from, or what to do to have another."""
-
-
 def import_agent(
     files: dict[str, Entry], template: str, repository: Path, evolve: Sequence[str]
-) -> ImportedAgent:
+) -> ImportView:
     """Put the setup of a repository in place of a template's own files.
 
     Args:
@@ -405,7 +383,7 @@ def import_agent(
     for name in [name for name in files if setup.has(name, *evolved)]:
         del files[name]
     for name in [name for name in imported.files if name in files and not setup.has(name)]:
-        imported.left_out.append(Remark(name, "the template has a file of its own there"))
+        imported.left_out.append(ImportRemark(path=name, reason="the template has a file of its own there"))
         del imported.files[name], imported.kinds[name]
     files.update(imported.files)
     patterns = _patterns_of(setup, imported)
@@ -421,7 +399,14 @@ def import_agent(
     fixed = [path for kind in patterns if kind not in evolved for path in patterns[kind]]
     version, remark = _pin_version(files, setup, repository.resolve())
     _write_manifest(files, evolves, ["settings/", *unclear, *fixed])
-    return ImportedAgent(imported, evolves, version, remark)
+    return ImportView(
+        taken=tuple(ImportedFile(path=path, kind=kind) for path, kind in imported.kinds.items()),
+        left_out=tuple(imported.left_out),
+        out_of_reach=tuple(imported.out_of_reach),
+        evolves=evolves,
+        version=version,
+        version_remark=remark,
+    )
 
 
 def _add_check(files: dict[str, Entry], setup: AgentSetup) -> list[str]:
@@ -506,36 +491,27 @@ def _write_manifest(files: dict[str, Entry], evolves: Sequence[str], fixed: Sequ
 
 
 def _pin_version(files: dict[str, Entry], setup: AgentSetup, repository: Path) -> tuple[str, str]:
-    """Let the agent run the version that the user has installed, if that is known."""
+    """Let the agent run the version that the user has installed, if that is known and takes no lock of npm."""
     place = MANIFEST if MANIFEST in files else CONTRACT
     text = files[place].data.decode("utf-8")
     # An entry of npm is "NAME": "VERSION" or "NAME": "npm:OTHER@VERSION-PLATFORM", one of Python is "NAME==VERSION".
     entry = re.compile(rf'(?<=")({setup.packages})("\s*:\s*"(?:npm:[^"]*@)?|==)({_VERSION.pattern})')
-    pinned = max((found[-1] for found in entry.findall(text)), key=_parts, default="")
+    versions = [match[-1] for match in entry.findall(text)]
+    pinned = max(versions, key=lambda version: [int(part) for part in version.split(".")], default="")
     installed = find_version(setup, repository)
-    if not installed or installed == pinned:
-        return pinned, "as installed here" if installed else f"{setup.program} is not installed here"
-    changed_text = entry.sub(lambda found: found[0].removesuffix(found[3]) + installed, text)
-    changed = {place: Entry(changed_text.encode())}
-    if place == MANIFEST:
-        try:
-            changed[LOCK] = Entry(_lock(changed, installed, repository))
-        except (UserError, OSError, subprocess.SubprocessError) as error:
-            reason = " ".join(str(error).split())[:150]
-            write = f"write it into {place} and run: npm install --package-lock-only"
-            return pinned, f"{installed} is installed here; to have it, {write} ({reason})"
-    files.update(changed)
+    if not installed:
+        return pinned, f"{setup.program} is not installed here"
+    if installed != pinned and place == MANIFEST:
+        advice = f"write it into {MANIFEST} and run: npm install --package-lock-only"
+        return pinned, f"{installed} is installed here; to have it, {advice}"
+    files[place] = Entry(entry.sub(lambda match: match[0].removesuffix(match[3]) + installed, text).encode())
     return installed, "as installed here"
-
-
-def _parts(version: str) -> list[int]:
-    return [int(part) for part in version.split(".")]
 
 
 def find_version(setup: AgentSetup, repository: Path) -> str:
     """Return the version that the program on ``PATH`` prints, or an empty text; nothing of the repository is run."""
-    program = _find_program(setup.program, repository)
-    if not program:
+    program = Path(shutil.which(setup.program) or repository)
+    if any(path.is_relative_to(repository) for path in (program.absolute(), program.resolve())):
         return ""
     try:
         with tempfile.TemporaryDirectory() as empty:
@@ -551,41 +527,3 @@ def find_version(setup: AgentSetup, repository: Path) -> str:
         return ""
     version = _VERSION.search(done.stdout.decode("utf-8", "replace"))
     return version[0] if version else ""
-
-
-def _find_program(name: str, repository: Path) -> str:
-    """Return the path of a program on ``PATH``, or an empty text where it is missing or belongs to the repository."""
-    program = Path(shutil.which(name) or repository)
-    inside = any(path.is_relative_to(repository) for path in (program.absolute(), program.resolve()))
-    return "" if inside else str(program)
-
-
-def _lock(manifest: Snapshot, version: str, repository: Path) -> bytes:
-    """Return the lock of a manifest without addresses, as npm makes it.
-
-    Raises:
-        UserError: npm is missing or fails, the registry has no package of that version for any platform, or the lock
-            names more than packages of a registry.
-    """
-    npm = _find_program("npm", repository)
-    if not npm:
-        raise UserError("npm is not installed")
-    with tempfile.TemporaryDirectory() as outer:
-        draft = Path(outer, "agent")
-        write_folder(manifest, draft)
-        done = subprocess.run(
-            [npm, "install", *_LOCK_ONLY, "--omit-lockfile-registry-resolved"],
-            cwd=draft,
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            timeout=NPM_S,
-            check=False,
-        )
-        if done.returncode:
-            raise UserError(first_error(done.stderr.decode("utf-8", "replace")))
-        data = (draft / LOCK).read_bytes()
-    check_lock(data)
-    packages = parse_json(data)["packages"]
-    if not any(path and str(entry.get("version")).startswith(version) for path, entry in packages.items()):
-        raise UserError("the registry has no such version for Linux")
-    return data

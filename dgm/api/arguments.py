@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from dgm import references
+from dgm import plugins
 from dgm.config import Settings, resolve
 from dgm.errors import UserError
 from dgm.models.scripted import Script, lend_script
@@ -28,7 +28,7 @@ def name_of(group: str, given: Any) -> str | None:  # noqa: ANN401  (a name, a p
     """
     if given is None or isinstance(given, str):
         return given
-    return str(given) if isinstance(given, Path) else references.lend_object(group, given)
+    return str(given) if isinstance(given, Path) else plugins.lend_object(group, given)
 
 
 def model_of(given: str | Script | None) -> str | None:

@@ -15,7 +15,7 @@ from dgm.archive.stop_request import stop_run
 from dgm.domain import ActionId
 from dgm.errors import UserError
 from dgm.render.safe import one_line
-from dgm.simulate import PLAN as SIMULATION
+from dgm.simulation import PLAN as SIMULATION
 from dgm.views.values import View
 
 REASON_CELLS = 300

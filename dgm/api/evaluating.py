@@ -35,6 +35,7 @@ from dgm.archive.events import Recorded
 from dgm.archive.finding import archive_folders, check_unpacked, find_run, locate_run
 from dgm.archive.repository import tree_id
 from dgm.archive.run import Run
+from dgm.archive.this_machine import machine_name
 from dgm.benchmarks.opening import make_paths_absolute
 from dgm.config import Settings
 from dgm.domain import Agent, Snapshot, Split, Task
@@ -63,8 +64,7 @@ from dgm.search.loop import LoopHooks, Search
 from dgm.search.model_checks import note_checks
 from dgm.search.run_controller import RunController
 from dgm.search.run_settings import require_consent
-from dgm.simulate import check_performed
-from dgm.this_machine import machine_name
+from dgm.simulation import check_performed
 from dgm.views.evaluation import EvaluationView
 from dgm.worker.rehearsal import rehearse
 
@@ -157,14 +157,14 @@ def evaluate(
 
     Args:
         targets: RUN:AGENT (small:best), an agent's folder or git URL, or one .jsonl/.json file of predictions.
-        benchmark: Name or folder of a suite (default: the run's, else starter).
-        split: Tasks to use (default: holdout; for predictions, all).
+        benchmark: Name or folder of a suite [default: the run's, or starter].
+        split: Tasks to use [default: holdout; all for predictions].
         tasks: Only this task; repeatable.
-        attempts: Tries per task, 1 to 100; with 3, the results say which tasks are flaky.
-        model: Model that the agents use (default: the run's, else auto).
+        attempts: Tries per task; 3 show which tasks are flaky.
+        model: Model that the agents use [default: the run's, or auto].
         max_usd: Spending limit, earlier sessions included.
         workers: Parallel evaluations.
-        into: Folder to record in (default: one in the run's folder or the archive).
+        into: Folder to record in [default: in the run or the archive].
         settings: A setting such as limits.time_factor=3 or sandbox=docker.
         allow_paid: Whether the model ``auto`` may stand for one that costs money.
         watcher: Is informed and asked on the way.

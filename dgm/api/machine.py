@@ -15,6 +15,7 @@ from dgm.api.arguments import SettingValues, assignments_of, split_engine
 from dgm.api.cleaning import clean_runs
 from dgm.api.running import run_session
 from dgm.api.watcher import consent_to_pay
+from dgm.archive.this_machine import machine_name
 from dgm.config import Settings, resolve
 from dgm.config.listing import ListedSetting, Variable, list_sections
 from dgm.errors import DgmError, Infrastructure, UserError
@@ -39,7 +40,6 @@ from dgm.sandboxes.probes import DiagnosisRow, is_fit, probe, probe_images
 from dgm.sandboxes.ray_address import NAME as RAY
 from dgm.search.model_checks import check_models, prices_of
 from dgm.steps import OnStep, Step, ignore
-from dgm.this_machine import machine_name
 from dgm.views.machine import (
     CheckRow,
     CleaningView,

@@ -1,16 +1,18 @@
 """A git repository as a suite of verified tasks (``dgm benchmark mine``)."""
 
 import uuid
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict
 from pathlib import Path
 
 from dgm.api.arguments import SettingValues, assignments_of, check_amount, use_settings
 from dgm.api.running import run_session
+from dgm.archive.this_machine import machine_name
 from dgm.benchmarks.mining.finishing import mine_suite
-from dgm.benchmarks.mining.session import MiningOptions, open_mining
+from dgm.benchmarks.mining.session import Mining, MiningOptions, open_mining
 from dgm.benchmarks.mining.statements import Ask
+from dgm.benchmarks.mining.writing import MinedTask
 from dgm.config import Settings, resolve_mining
 from dgm.domain import Budget
 from dgm.errors import UserError
@@ -20,7 +22,6 @@ from dgm.protocols import SandboxEngine, SandboxSpec
 from dgm.sandboxes.building import SandboxBuilder
 from dgm.sandboxes.choose import choose
 from dgm.steps import OnStep, ignore
-from dgm.this_machine import machine_name
 from dgm.views.suite import MiningView
 from dgm.worker.solving import SolveContext, UsageJournal, open_bench
 from dgm.worker.supplies import USUAL
@@ -98,9 +99,25 @@ def benchmark_mine(
                 _open_asking(model, resolved, engine, max_usd) as ask,
                 open_mining(options, engine, make_builder, on_step, ask) as mining,
             ):
-                return MiningView(**asdict(await mine_suite(mining, engine)), model=model or "")
+                suite, tasks = await mine_suite(mining, engine)
+                return _view(mining, suite.version, tasks)
 
         return run_session(mine)
+
+
+def _view(mining: Mining, version: str, tasks: Sequence[MinedTask]) -> MiningView:
+    return MiningView(
+        suite=mining.options.out,
+        version=version,
+        tasks=dict(sorted(Counter(task.provenance.kind for task in tasks).items())),
+        splits=dict(sorted(Counter(task.split for task in tasks).items())),
+        units=mining.units,
+        candidates=mining.candidates,
+        left_out=dict(mining.reasons.most_common()),
+        processor_s=round(mining.bench.processor_s, 1),
+        packages=tuple(sorted({*mining.environments.remarks.values()} - {""})),
+        model=mining.options.model,
+    )
 
 
 @asynccontextmanager

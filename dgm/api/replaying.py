@@ -54,14 +54,14 @@ def replay(
 
     Args:
         run: Name or path of a run.
-        agents: Ids, 'best', 'seed' or commits (default: all; for a lineage, best).
-        what: Decisions asks the policy again. lineage makes the agent's ancestors again from recorded replies.
-            evaluations grades the recorded patches again. work lets the agents work again on recorded replies.
-        live: Model that repeats the lineage or evaluations for real; recorded in a run of its own, which continues.
+        agents: Ids, best, seed or commits [default: all; best for a lineage].
+        what: Decisions of the policy, the lineage of an agent, evaluations (recorded patches are graded again), or
+            work (agents work again on recorded replies).
+        live: Model that repeats the lineage or the evaluations for real, in a run of its own.
         max_usd: Spending limit of a live replay, earlier sessions included.
         settings: A setting such as workers=4 or sandbox=docker.
         task: Only evaluations of this task.
-        into: Folder of a live replay (default: one in the run's folder).
+        into: Folder of a live replay [default: in the run].
         allow_paid: Whether the model ``auto`` may stand for one that costs money.
         watcher: Is informed and asked on the way.
         on_progress: Is called with each line of progress; by default they are printed on stderr. None: silent.

@@ -5,10 +5,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from dgm import assemble, examinations, launch
+from dgm import assemble, launch
 from dgm.analysis.budgets import Ending
 from dgm.api.arguments import SettingValues, model_of, name_of, split_engine
-from dgm.api.results import ReportView, Results
+from dgm.api.results import Results
 from dgm.api.running import run_session
 from dgm.api.watcher import OnEvent, Watcher
 from dgm.archive.changes import merge_tables
@@ -18,15 +18,12 @@ from dgm.benchmarks.opening import make_paths_absolute
 from dgm.config import Settings, resolve, validate_settings
 from dgm.domain import Budget
 from dgm.errors import UserError
-from dgm.evaluation.control import MOST
 from dgm.models.reach import file_models, require_own_file
 from dgm.models.scripted import Script
 from dgm.policies.composed import Composition
 from dgm.protocols import Benchmark, Operator, Policy
 from dgm.sandboxes.engine_address import use_engine
 from dgm.search.mending import SETTABLE
-from dgm.search.model_checks import check_models
-from dgm.simulate import check_performed
 
 LIMITS = ("evaluations", "agents", "usd", "tokens", "hours", "until_score", "patience")
 """Settings of the section ``budget`` that a later session may change."""
@@ -87,62 +84,6 @@ class Evolution(Results):
                 return await launch.perform(opened, prepared, watcher)
 
         return Evolution.open(self.folder, run_session(perform, watcher))
-
-    def report(
-        self,
-        *,
-        holdout: bool = False,
-        max_usd: float | None = None,
-        control: bool = False,
-        control_attempts: int = MOST,
-        workers: int | None = None,
-        engine: str | Sequence[str] | None = None,
-        on_event: OnEvent | None = None,
-    ) -> ReportView:
-        """Return the report; blocks while the seed and the best agent work on the holdout tasks.
-
-        Args:
-            holdout: perform the missing evaluations first; ``ending`` says how that ended. Existing ones cost nothing.
-            max_usd: USD for all holdout evaluations; None: the rest of the run's own limit.
-            control: also give the seed as many attempts as the search's spend would have bought; implies ``holdout``.
-                It can take longer than the search.
-            control_attempts: maximum number of the control's attempts at each task.
-            workers: tasks at once; None: as in the run.
-            engine: address of the Docker engine for them, or several; None: the environment's.
-            on_event: is called with each event of the holdout evaluations.
-
-        Raises:
-            UserError: the benchmark has no holdout tasks, a model cannot be asked, or the control would show nothing
-                because the model gives equal answers to equal requests.
-        """
-        if holdout or control:
-            attempts = control_attempts if control else None
-            session = Watcher(on_event)
-
-            async def examine() -> Ending | None:
-                with use_engine(engine):
-                    return await self._examine(session, max_usd, attempts, workers)
-
-            over = run_session(examine, session)
-            self.ending = over or self.ending
-        return super().report()
-
-    async def _examine(
-        self, session: Watcher, max_usd: float | None, attempts: int | None, workers: int | None
-    ) -> Ending | None:
-        run = self.run
-        check_performed(run)
-        settings = assemble.settings_of(run)
-        if workers is not None:
-            settings = settings.model_copy(update={"workers": workers})
-        plan = examinations.plan_control(run, settings, attempts) if attempts else None
-        needed = examinations.find_needed_exam(run, settings, max_usd, plan)
-        if needed is None or isinstance(needed, Ending):
-            return needed
-        checks = await check_models(settings, run.tree.model_facts.abilities)
-        with assemble.open_exam(run, settings, needed.parts) as exam:
-            examinations.begin_needed_exam(exam, run, needed, settings, checks)
-            return await assemble.examine(exam, settings, needed.parts, session.event)
 
 
 def evolve(

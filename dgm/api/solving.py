@@ -32,7 +32,7 @@ from dgm.render.safe import neutralise
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.engine_address import use_engine
 from dgm.search.run_settings import require_consent
-from dgm.simulate import check_performed
+from dgm.simulation import check_performed
 from dgm.views.values import UsageView, View
 from dgm.worker import solving
 from dgm.worker.leaving import format_left_out
@@ -134,10 +134,10 @@ def solve(
         agent: RUN:AGENT, such as demo:best.
         repository: A folder; in a git repository, the agent sees what its owner would commit.
         problem: What to do, in words.
-        model: Model that the agent uses (default: the run's).
+        model: Model that the agent uses [default: the run's].
         max_usd: Spending limit.
         apply: Apply the change without asking.
-        settings: A setting such as limits.solve_s=1200 (default: 600) or sandbox=docker.
+        settings: A setting such as limits.solve_s=1200 or sandbox=docker.
         allow_paid: Whether the model ``auto`` may stand for one that costs money.
         watcher: Is informed and asked on the way.
         on_progress: Is called with each line of progress; by default they are printed on stderr. None: silent.

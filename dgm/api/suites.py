@@ -7,12 +7,13 @@ import tempfile
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from dgm.api.arguments import SettingValues, use_settings
 from dgm.api.running import run_session
+from dgm.archive.this_machine import machine_name
 from dgm.benchmarks import swebench_images, verification
 from dgm.benchmarks.formats import FORMATS, all_formats, format_of
 from dgm.benchmarks.harbor import ImportReport, import_harbor
@@ -28,13 +29,15 @@ from dgm.benchmarks.suite_editing import (
 )
 from dgm.benchmarks.suites import SuiteBenchmark, suite_names
 from dgm.benchmarks.swebench import SwebenchBenchmark
+from dgm.benchmarks.swebench_images import Fetched
 from dgm.benchmarks.task_facts import list_facts, read_facts
 from dgm.benchmarks.toml_table import suggestion
 from dgm.benchmarks.verification import TaskVerification
-from dgm.config import BenchmarksSettings
+from dgm.config import BenchmarksSettings, Settings
 from dgm.domain import Snapshot, Split, Task, TaskId
 from dgm.errors import DgmError, Infrastructure, UserError
 from dgm.plugins import find_installed
+from dgm.processes import repeat_after_standstill
 from dgm.protocols import Benchmark, InImage, SandboxEngine
 from dgm.sandboxes import recipes
 from dgm.sandboxes.choose import choose
@@ -42,9 +45,7 @@ from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.engine_address import resolve_addresses
 from dgm.sandboxes.engine_client import convert_engine_errors, find_image
 from dgm.sandboxes.podman import strip_registry
-from dgm.standstill import repeat_after_standstill
 from dgm.steps import OnStep, Step, ignore
-from dgm.this_machine import machine_name
 from dgm.views.suite import (
     IN_IMAGE,
     FetchView,
@@ -62,7 +63,6 @@ from dgm.views.suite import (
     TaskRow,
     TaskView,
     VerificationView,
-    calibration_row,
 )
 
 FOLDER = ("FOLDER", "a folder with a suite.toml")
@@ -134,28 +134,34 @@ def benchmark_fetch(
         Infrastructure: no Docker engine answers.
     """
     with use_settings(settings) as chosen:
-        engine = DockerEngine()
+        engine, fetched, states = DockerEngine(), Fetched(), dict[str, str]()
         opened = open_suite(str(name), engine, chosen.benchmarks)
-        plans = list(
-            _plan_fetch(opened, [TaskId(task) for task in tasks], engine, chosen.benchmarks, chosen.workers)
-        )
-        questions = [plan.question for plan in plans if plan.question]
-        if questions and not confirm("; ".join(questions)):
+        parts = list(_divide(opened, [TaskId(task) for task in tasks]))
+        before = [_count_images(part, ids, engine, chosen.benchmarks) for part, ids in parts]
+        total = sum(part.here + part.missing for part in before)
+        missing = [
+            f"{part.benchmark}: {part.missing} of {part.here + part.missing}"
+            for part in before
+            if part.missing
+        ]
+        sizes = f", a few GB each and at most {chosen.benchmarks.swebench.disk_gb:g} GB in all"
+        swebench = any(isinstance(part, SwebenchBenchmark) for part, _ in parts)
+        question = f"{'; '.join(missing)} images are to be fetched or built{sizes if swebench else ''}"
+        if missing and not confirm(question):
             raise UserError("nothing was fetched")
-        outcome, states = _FetchOutcome(), dict[str, str]()
 
         def report(image: str, state: str) -> None:
             states[image] = state
             ended = sum(state == "ready" or state.startswith("failed") for state in states.values())
-            on_step(Step("images", ended, sum(plan.images for plan in plans), f"{image}: {state}"))
+            on_step(Step("images", ended, total, f"{image}: {state}"))
 
-        for plan in plans:
-            plan.perform(report, outcome)
+        for part, ids in parts:
+            _fetch(part, ids, engine, chosen, fetched, report)
         return FetchView(
-            before=tuple(plan.before for plan in plans),
-            ready=tuple(outcome.ready),
-            failed=outcome.failed,
-            removed=tuple(outcome.removed),
+            before=tuple(before),
+            ready=tuple(fetched.ready),
+            failed=fetched.failed,
+            removed=tuple(fetched.removed),
         )
 
 
@@ -221,7 +227,7 @@ def benchmark_make(
 ) -> MadeSuiteView:
     """Make a suite of the tasks of others: merged, filtered, split anew.
 
-    Fields of --where: id, kind, split, difficulty, repo, tag, module, license, calibrated (= or !=), date, f2p, p2p,
+    Fields of --where: id, kind, split, difficulty, repo, tag, module, license (= or !=), date, f2p, p2p,
     lines, files (< <= > >=, too).
 
     Args:
@@ -377,7 +383,7 @@ def _read_workspace(opened: Benchmark, task: Task) -> Snapshot | InImage:
 
 
 def _origin_view(suite: SuiteBenchmark, task: TaskId) -> OriginView:
-    facts = replace(read_facts(suite, task), calibration=suite.calibrations().get(task))
+    facts = read_facts(suite, task)
     return OriginView(
         split=facts.split.value,
         kind=facts.kind,
@@ -386,7 +392,6 @@ def _origin_view(suite: SuiteBenchmark, task: TaskId) -> OriginView:
         fail_to_pass=facts.fail_to_pass,
         pass_to_pass=facts.pass_to_pass,
         provenance=ProvenanceView(**asdict(facts.provenance)) if facts.provenance else None,
-        calibration=calibration_row(facts),
     )
 
 
@@ -475,74 +480,74 @@ def _filter(parts: Sequence[SuitePart], where: Sequence[str]) -> Sequence[SuiteP
     return [part for part in chosen if part.tasks]
 
 
-@dataclass(slots=True)
-class _FetchOutcome:
-    ready: list[str] = field(default_factory=list)
-    failed: dict[str, str] = field(default_factory=dict)
-    removed: list[str] = field(default_factory=list)
+def _divide(opened: Benchmark, tasks: Sequence[TaskId]) -> Iterator[tuple[Benchmark, Sequence[TaskId]]]:
+    """Yield the parts of a benchmark with the tasks that are chosen; without any, all of them."""
+    chosen = list(tasks) or [task.id for _, task in list_all_tasks(opened)]
+    for task in chosen:
+        opened.task(task)
+    if not isinstance(opened, MixedBenchmark):
+        yield opened, chosen
+        return
+    wanted: dict[str, list[TaskId]] = {}
+    for task in chosen:
+        part, _, inner = task.partition("/")
+        wanted.setdefault(part, []).append(TaskId(inner))
+    for part, ids in wanted.items():
+        yield from _divide(opened.parts[part], ids)
 
 
-Report = Callable[[str, str], None]
+def _count_images(
+    opened: Benchmark, tasks: Sequence[TaskId], engine: DockerEngine, settings: BenchmarksSettings
+) -> ImagesToFetch:
+    if isinstance(opened, SwebenchBenchmark):
+        store, images = swebench_images.store_of(engine), settings.swebench.images
+        tags = [swebench_images.tag_of(opened.instance(task), images) for task in tasks]
+        here = [store.has(tag) for tag in tags]
+    else:
+        here = [state == HERE for state in find_image_states(list(_users(opened, tasks))).values()]
+    return ImagesToFetch(benchmark=opened.name, here=sum(here), missing=len(here) - sum(here))
 
 
-@dataclass(frozen=True, slots=True)
-class _FetchPlan:
-    """The work to do for one benchmark, or for one part of a mixed one."""
-
-    before: ImagesToFetch
-    question: str
-    """One line for the user; empty if all images are here."""
-    perform: Callable[[Report, _FetchOutcome], None]
-
-    @property
-    def images(self) -> int:
-        return self.before.here + self.before.missing
+def _users(opened: Benchmark, tasks: Sequence[TaskId]) -> Mapping[str, TaskId]:
+    """Return each image with a task that uses it."""
+    return {task.image: task.id for task in map(opened.task, tasks)}
 
 
-def _plan_fetch(
+def _fetch(
     opened: Benchmark,
     tasks: Sequence[TaskId],
     engine: DockerEngine,
-    settings: BenchmarksSettings,
-    workers: int,
-) -> Iterator[_FetchPlan]:
-    """Yield what is to be done for a benchmark, part by part; without tasks, for all of them."""
-    chosen = list(tasks) or [task.id for _, task in list_all_tasks(opened)]
-    if isinstance(opened, MixedBenchmark):
-        wanted: dict[str, list[TaskId]] = {}
-        for task in chosen:
-            opened.task(task)
-            part, _, inner = task.partition("/")
-            wanted.setdefault(part, []).append(TaskId(inner))
-        for part, inner_tasks in wanted.items():
-            yield from _plan_fetch(opened.parts[part], inner_tasks, engine, settings, workers)
-    elif isinstance(opened, SwebenchBenchmark):
-        yield _plan_instances(opened, chosen, engine, settings, workers)
-    else:
-        yield _plan_images(opened, chosen, engine)
-
-
-def _plan_images(opened: Benchmark, tasks: Sequence[TaskId], engine: DockerEngine) -> _FetchPlan:
-    """Plan recipes and the tasks' own images, which are built one after the other."""
-    users = {task.image: task.id for task in map(opened.task, tasks)}
-    missing = [image for image, state in find_image_states(list(users)).items() if state != HERE]
-
-    def perform(report: Report, outcome: _FetchOutcome) -> None:
-        for image, task in users.items():
-            if image in missing:
+    settings: Settings,
+    fetched: Fetched,
+    report: Callable[[str, str], None],
+) -> None:
+    """Fetch the images of a part that are missing, and add the outcome to ``fetched``."""
+    if isinstance(opened, SwebenchBenchmark):
+        swebench = settings.benchmarks.swebench
+        done = swebench_images.fetch(
+            [opened.instance(task) for task in tasks],
+            swebench.images,
+            swebench_images.store_of(engine),
+            workers=settings.workers,
+            disk_gb=swebench.disk_gb,
+            progress=report,
+        )
+        fetched.ready += done.ready
+        fetched.failed |= done.failed
+        fetched.removed += done.removed
+        return
+    users = _users(opened, tasks)
+    for image, state in find_image_states(list(users)).items():
+        try:
+            if state != HERE:
                 report(image, "building")
-                try:
-                    _build_image(opened, image, task, engine)
-                except DgmError as error:
-                    outcome.failed[image] = str(error)
-                    report(image, "failed")
-                    continue
-            outcome.ready.append(image)
+                _build_image(opened, image, users[image], engine)
+        except DgmError as error:
+            fetched.failed[image] = str(error)
+            report(image, "failed")
+        else:
+            fetched.ready.append(image)
             report(image, "ready")
-
-    question = f"{opened.name}: {len(missing)} of {len(users)} images are to be built" if missing else ""
-    before = ImagesToFetch(benchmark=opened.name, here=len(users) - len(missing), missing=len(missing))
-    return _FetchPlan(before, question, perform)
 
 
 def _build_image(opened: Benchmark, image: str, task: TaskId, engine: DockerEngine) -> None:
@@ -556,31 +561,3 @@ def _build_image(opened: Benchmark, image: str, task: TaskId, engine: DockerEngi
         present = find_image(engine.client, reference)
     if present is None:
         raise UserError(f"{reference} is not here: pull or build it")
-
-
-def _plan_instances(
-    opened: SwebenchBenchmark,
-    tasks: Sequence[TaskId],
-    engine: DockerEngine,
-    settings: BenchmarksSettings,
-    workers: int,
-) -> _FetchPlan:
-    instances = [opened.instance(task) for task in tasks]
-    store, images = swebench_images.store_of(engine), settings.swebench.images
-    missing = sum(not store.has(swebench_images.tag_of(instance, images)) for instance in instances)
-    disk_gb = settings.swebench.disk_gb
-
-    def perform(report: Report, outcome: _FetchOutcome) -> None:
-        fetched = swebench_images.fetch(
-            instances, images, store, workers=workers, disk_gb=disk_gb, progress=report
-        )
-        outcome.ready += fetched.ready
-        outcome.failed |= fetched.failed
-        outcome.removed += fetched.removed
-
-    question = (
-        f"{opened.name}: {missing} of {len(instances)} instances have no image here; an image takes a few GB on "
-        f"disk, of which {disk_gb:g} are allowed in all"
-    )
-    before = ImagesToFetch(benchmark=opened.name, here=len(instances) - missing, missing=missing)
-    return _FetchPlan(before, question if missing else "", perform)

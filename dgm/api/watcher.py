@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dgm.archive.events import Recorded
 from dgm.archive.run import Run
@@ -15,9 +15,12 @@ from dgm.config import Settings
 from dgm.consents import Subject
 from dgm.domain import AgentId, Budget
 from dgm.errors import Infrastructure, UserError
-from dgm.models.auto import Offer
-from dgm.protocols import Checked
-from dgm.search.loop import Search
+
+if TYPE_CHECKING:
+    # They take long to import, and reports need none of them.
+    from dgm.models.auto import Offer
+    from dgm.protocols import Checked
+    from dgm.search.loop import Search
 
 OnEvent = Callable[[Recorded], object]
 Counts = Callable[[], Mapping[str, tuple[int, int]]]
@@ -41,7 +44,7 @@ class Watcher:
         self._raised: BaseException | None = None
         self._stop: Callable[[], bool] = lambda: False
 
-    def may_use(self, offer: Offer) -> bool:
+    def may_use(self, offer: "Offer") -> bool:
         """Return whether ``auto`` may stand for a model that costs money.
 
         Raises:
@@ -65,6 +68,17 @@ class Watcher:
             UserError: the caller does not agree.
         """
 
+    def confirm_price(self, price: str) -> None:
+        """Agree to the price of work that no budget covers.
+
+        Args:
+            price: one clause about it.
+
+        Raises:
+            UserError: the caller does not agree.
+        """
+        raise UserError(f"{price}; agree to it to perform it", argument="yes")
+
     def confirm_grader(self, change: str) -> None:
         """Agree to go on under another grader.
 
@@ -81,7 +95,7 @@ class Watcher:
     def created(self, run: Run, settings: Settings) -> None:
         """Hear of a new run, in which nothing has happened yet."""
 
-    def models_checked(self, settings: Settings, checks: Sequence[Checked]) -> None:
+    def models_checked(self, settings: Settings, checks: "Sequence[Checked]") -> None:
         """Hear what the checks of the models cost and showed."""
 
     def model_away(self, error: Infrastructure) -> None:
@@ -113,7 +127,7 @@ class Watcher:
         del run, settings, names, counts
         return nullcontext()
 
-    def begins(self, search: Search) -> None:
+    def begins(self, search: "Search") -> None:
         """Hear that a search begins; from now on an interrupt stops it gracefully."""
 
         def stop() -> bool:

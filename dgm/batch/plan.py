@@ -11,8 +11,8 @@ from dgm import assemble
 from dgm.archive.run import Run
 from dgm.config import Settings, read_frozen
 from dgm.config.resolving import key_path, leaves, parse_value, resolve
+from dgm.config.toml_files import NotToml, format_key, format_value, parse_toml
 from dgm.errors import UserError
-from dgm.toml_files import NotToml, format_key, format_value, parse_toml
 
 MAX_RUNS = 1_000
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")

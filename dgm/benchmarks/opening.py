@@ -18,7 +18,6 @@ from dgm.domain import TaskId
 from dgm.errors import Infrastructure, UserError
 from dgm.paths import asset
 from dgm.protocols import Benchmark, Sandbox, SandboxEngine, SandboxSpec
-from dgm.references import is_available
 
 log = logging.getLogger(__name__)
 
@@ -263,9 +262,9 @@ def _open(context: BenchmarkContext) -> Benchmark:
     shipped, path = asset("benchmarks", name), Path(name).expanduser()
     if folder := find_suite_folder(name):
         return SuiteBenchmark(folder, context.engine, context.grading.perturb)
-    if name in plugins.find_installed("benchmarks") or is_available("benchmarks", name):
+    if name in plugins.find_installed("benchmarks") or plugins.is_available("benchmarks", name):
         # A built-in format never goes by its bare name, so that a plug-in may have it.
-        return cast("Benchmark", plugins.open_plugin("benchmarks", name, context, plugins.NO_BUILTIN, SHAPE))
+        return cast("Benchmark", plugins.make_plugin("benchmarks", name, context, {}, SHAPE))
     if name in FORMATS:
         example = format_of(name).example
         raise UserError(f"benchmark {name!r}: say which, as in {example}")

@@ -27,7 +27,7 @@ from dgm.folders import read_folder
 _LIMITS = ("image", "workdir", "timeout_s", "test_timeout_s")
 """Keys that a task may take from its suite's defaults."""
 _PARTS = frozenset({"tasks", "repos", FOLDER, REPOSITORY, "suite.toml"})
-"""Entries of a suite's folder besides notes for people and its calibration."""
+"""Entries of a suite's folder besides notes for people."""
 _CACHES = shutil.ignore_patterns("__pycache__", "*.pyc")
 
 
@@ -55,7 +55,7 @@ class Composed:
 def compose_suite(parts: Sequence[SuitePart], target: Path, name: str, description: str) -> Composed:
     """Write a suite with tasks of others into a new folder.
 
-    A single suite's notes and calibration go with it; of several, only their licences.
+    A single suite's notes go with it; of several, only their licences.
 
     Args:
         parts: the tasks; the first suite's defaults become those of the new one.
@@ -329,7 +329,6 @@ _TEXTS: Mapping[str, Callable[[TaskFacts], Collection[str]]] = {
     "repo": lambda task: [task.repo],
     "tag": lambda task: task.tags,
     "module": lambda task: task.modules,
-    "calibrated": lambda task: [task.calibrated],
     "license": lambda task: [task.provenance.license if task.provenance else ""],
 }
 """Fields that are texts; of several, as tags, one that fits is enough."""

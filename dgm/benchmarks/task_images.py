@@ -16,10 +16,9 @@ from typing import Protocol, runtime_checkable
 from dgm.benchmarks.dockerfiles import wants_network
 from dgm.benchmarks.suite_files import IN_ENGINE
 from dgm.consents import ConsentNeeded, Subject
-from dgm.dockerignore import docker_context
 from dgm.domain import Entry, Snapshot
 from dgm.errors import UserError
-from dgm.folders import read_file, read_folder
+from dgm.folders import docker_context, read_file, read_folder
 from dgm.paths import asset
 from dgm.protocols import SandboxEngine
 

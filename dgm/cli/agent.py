@@ -110,5 +110,5 @@ ablate = derive(
     ablating.agent_ablate,
     _show_ablation,
     watcher=TerminalWatcher,
-    omit=("tasks", "attempts", "workers", "into", "allow_paid", "confirm"),
+    omit=("tasks", "attempts", "allow_paid", "confirm"),
 )

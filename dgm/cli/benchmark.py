@@ -1,7 +1,6 @@
 """``dgm benchmark``: the benchmarks that agents are evaluated on, and suites of the user's own."""
 
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
@@ -12,7 +11,6 @@ from dgm.render import fmt
 from dgm.render.safe import neutralise, one_line
 from dgm.views.suite import (
     IN_IMAGE,
-    CalibrationRow,
     FetchView,
     MadeSuiteView,
     MiningView,
@@ -26,9 +24,8 @@ from dgm.views.suite import (
 
 FILES_SHOWN, IMAGES_SHOWN, TAGS_SHOWN, TESTS_SHOWN, REASONS_SHOWN = 60, 12, 24, 12, 12
 NAME_CELLS, MODULE_CELLS, LINE_CELLS = 60, 50, 300
-HEADS = ("task", "kind", "day", "F2P", "P2P", "lines", "solved", "module")
-NUMBERS = ("F2P", "P2P", "lines", "solved")
-OUTCOMES = ("always", "sometimes", "never")
+HEADS = ("task", "kind", "day", "F2P", "P2P", "lines", "module")
+NUMBERS = ("F2P", "P2P", "lines")
 TEXT_FIELDS = ("kind", "commit", "date", "license", "recipe", "seed")
 Lines = Iterator[str]
 
@@ -65,9 +62,6 @@ def _suite_lines(view: SuiteView) -> Lines:
     if has_origins:
         yield "\nkinds:"
         yield from (f"  {line}" for line in _kind_lines(view.facts))
-    if tried := [row.calibration for row in view.facts if row.calibration]:
-        yield "\ncalibrated, solved in all attempts, some or none:"
-        yield from (f"  {line}" for line in _calibration_lines(tried))
     yield from _count_lines("tags", [(tag, f"{count}") for tag, count in view.tags.items()], TAGS_SHOWN)
     images = [(row.image, f"{fmt.count(row.tasks, 'task')}, {row.state}") for row in view.images]
     yield from _count_lines("images", images, IMAGES_SHOWN)
@@ -89,7 +83,6 @@ def _table(rows: Sequence[TaskRow]) -> Lines:
 
 def _cells(row: TaskRow) -> tuple[str, ...]:
     more = f" and {len(row.modules) - 1} more" if len(row.modules) > 1 else ""
-    tried = row.calibration
     return (
         one_line(row.task, NAME_CELLS),
         one_line(row.kind, 20),
@@ -97,7 +90,6 @@ def _cells(row: TaskRow) -> tuple[str, ...]:
         str(row.fail_to_pass or ""),
         str(row.pass_to_pass or ""),
         f"+{row.added} -{row.removed}" if row.added or row.removed else "",
-        f"{tried.resolved}/{tried.attempts}" if tried else "",
         one_line(row.modules[0], MODULE_CELLS) + more if row.modules else "",
     )
 
@@ -116,13 +108,6 @@ def _kind_lines(rows: Sequence[TaskRow]) -> Lines:
 def _range_text(numbers: Sequence[int]) -> str:
     low, high = min(numbers), max(numbers)
     return f"{low}" if low == high else f"{low} to {high}, median {median(numbers):g}"
-
-
-def _calibration_lines(rows: Sequence[CalibrationRow]) -> Lines:
-    for agent, model in dict.fromkeys((row.agent, row.model) for row in rows):
-        counts = Counter(row.outcome for row in rows if (row.agent, row.model) == (agent, model))
-        outcomes = ", ".join(f"{outcome} {counts[outcome]}" for outcome in OUTCOMES)
-        yield f"{one_line(f'{agent} with {model}', 120)}: {outcomes}"
 
 
 def _count_lines(title: str, rows: Sequence[tuple[str, str]], limit: int) -> Lines:
@@ -158,9 +143,6 @@ def _origin_lines(origin: OriginView) -> Lines:
     for key in ("kind", "difficulty"):
         if value := getattr(origin, key):
             yield f"{key:<10} {one_line(value, 200)}"
-    if tried := origin.calibration:
-        by = one_line(f"{tried.agent} with {tried.model}", 160)
-        yield f"solved     {tried.resolved} of {tried.attempts} attempts by {by}"
     fix = ", ".join(f"{name} +{added} -{removed}" for name, (added, removed) in origin.changes.items())
     if fix:
         yield f"fix        {one_line(fix, LINE_CELLS)}"

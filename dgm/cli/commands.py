@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 FIRST = "dgm run --max-evaluations 120"
-"""The first search proposed to a new user; ``docs/policies/first_command.py`` measures its results."""
+"""The first search proposed to a new user."""
 
 
 class CommandSpec(NamedTuple):
@@ -36,7 +36,7 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
             ),
             CommandSpec("show", "dgm.cli.look:show", "Print a run's agents, one of them, a diff or the log."),
             CommandSpec(
-                "report", "dgm.cli.report:report", "Compare the best agent with the seed, on unseen tasks."
+                "report", "dgm.cli.report:report", "Is the best agent better? Also compares several runs."
             ),
         ),
     ),
@@ -52,12 +52,7 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
     ),
     (
         "Compare",
-        (
-            CommandSpec(
-                "compare", "dgm.cli.compare:compare", "Compare runs in pairs, and draw their curves."
-            ),
-            CommandSpec("simulate", "dgm.cli.simulate:simulate", "Try policies in worlds that cost nothing."),
-        ),
+        (CommandSpec("simulate", "dgm.cli.simulate:simulate", "Try policies in worlds that cost nothing."),),
     ),
     (
         "Use",
@@ -70,9 +65,6 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
             CommandSpec("solve", "dgm.cli.judging:solve", "Let an agent work on a repository of yours."),
             CommandSpec(
                 "export", "dgm.cli.export:export", "Write a run, or an agent of it, for other programs."
-            ),
-            CommandSpec(
-                "archive", "dgm.cli.archive:archive", "Pack, unpack, verify and remove runs, free space."
             ),
         ),
     ),
@@ -100,6 +92,19 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
 COMMANDS = {command.name: command for _, group in SECTIONS for command in group}
 
 MOVED: dict[str, str] = {
+    "archive pack": "dgm export RUN FILE.dgm",
+    "archive unpack": "dgm export FILE.dgm FOLDER/",
+    "archive verify": "dgm status FILE.dgm (a packed run is verified when it is opened)",
+    "export --evaluations": "dgm export RUN evaluations.csv",
+    "export --patch": "dgm export RUN AGENT FILE.patch",
+    "export --pr-text": "dgm export RUN AGENT FILE.patch",
+    "export --predictions": "dgm export RUN AGENT FILE.jsonl",
+    "export --repository": "git clone RUN/agents.git",
+    "export --spend": "dgm export RUN spend.csv",
+    "export --standalone": "dgm export RUN AGENT FOLDER/",
+    "export --trajectories": "dgm export RUN trajectories/",
+    "export --tree": "dgm export RUN FILE.graphml",
+    "compare": "dgm report RUN RUN…",
     "benchmark calibrate": "dgm evaluate AGENT --benchmark SUITE --split all --attempts 3",
     "evaluate --predictions": "dgm evaluate FILE --benchmark SUITE",
     "evaluate --seed-agent": "dgm evaluate FOLDER",
@@ -111,6 +116,30 @@ MOVED: dict[str, str] = {
     "replay --perform": "dgm replay RUN --what work",
     "replay --benchmark": "dgm evaluate RUN:seed RUN:AGENT --benchmark SUITE",
     "agent list": "dgm agent init --help",
+    "agent init --from": "dgm agent init FOLDER --template NAME",
+    "agent init --import": "dgm agent init FOLDER --repository FOLDER",
+    "agent ablate --part": "dgm agent ablate AGENT PART",
+    "benchmark mine --holdout": "dgm benchmark mine REPO --set mining.holdout=SHARE",
+    "benchmark mine --since": "dgm benchmark mine REPO --set mining.since=DAY",
+    "benchmark mine --language": "dgm benchmark mine REPO --set mining.language=NAME",
+    "benchmark mine --image": "dgm benchmark mine REPO --set mining.image=docker:NAME",
+    "benchmark mine --report": "dgm benchmark mine REPO --set mining.reports=['GLOB']",
+    "benchmark mine --statement-model": "dgm benchmark mine REPO --model MODEL",
+    "benchmark mine --issues": "dgm benchmark mine REPO --set mining.issues=FILE",
+    "benchmark mine --cpu-hours": "dgm benchmark mine REPO --set mining.processor_hours=HOURS",
+    "benchmark mine --workers": "dgm benchmark mine REPO --set workers=4",
+    **{
+        f"{name} --{option}": f"dgm {name} --set {setting}"
+        for name in (
+            "agent check",
+            "agent ablate",
+            "benchmark verify",
+            "benchmark mine",
+            "benchmark fetch",
+            "doctor",
+        )
+        for option, setting in (("sandbox", "sandbox=NAME"), ("engine", "engine=ADDRESS"))
+    },
     "archive gc": "dgm doctor --clean",
     "archive rm": "dgm doctor --clean RUN",
     "benchmark filter": "dgm benchmark make OUT SUITE --where CONDITION",
@@ -148,6 +177,14 @@ MOVED: dict[str, str] = {
 """Former command, or command and option → its form of today."""
 
 
+def group_text(group: str) -> str:
+    """Return the help of commands that begin with the same word; empty if there are none."""
+    lines = [
+        f"  {name:<16}  {spec.summary}" for name, spec in COMMANDS.items() if name.startswith(f"{group} ")
+    ]
+    return "\n".join([f"Usage: dgm {group} COMMAND [OPTIONS] …", "", *lines]) if lines else ""
+
+
 def help_text() -> str:
     """Return the text of ``dgm --help``."""
     lines = [
@@ -162,8 +199,9 @@ def help_text() -> str:
     lines += [
         "",
         "Options:",
-        "  --version   Print the version.",
-        "  -h, --help  Print this. Every command has a --help of its own.",
+        "  --version             Print the version.",
+        "  --install-completion  Let your shell complete commands and options.",
+        "  -h, --help            Print this. Every command has a --help of its own.",
         "",
         f"Start with: dgm doctor, then {FIRST}",
     ]

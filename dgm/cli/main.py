@@ -8,11 +8,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
-from dgm.cli.commands import COMMANDS, MOVED, CommandSpec, help_text
+from dgm.cli.commands import COMMANDS, MOVED, CommandSpec, group_text, help_text
 from dgm.cli.streams import close_streams, open_streams
 
 VERSION = "--version"
 HELP = ("--help", "-h")
+COMPLETION = "--install-completion"
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -39,6 +40,13 @@ def _run_command(words: list[str]) -> int:
 
             sys.stdout.write(f"dgm {__version__}\n")
             return 0
+        if words[1:2] in ([], ["--help"], ["-h"]) and (text := group_text(words[0])):
+            sys.stdout.write(f"{text}\n")
+            return 0
+        if words[0] == COMPLETION:
+            from dgm.cli.completion import install
+
+            return install(words[1:])
         with _pause_collector():
             from dgm.cli.signals import allow_interrupts
 

@@ -26,6 +26,7 @@ class StepDisplay(AbstractContextManager["StepDisplay"]):
         self._printed: dict[str, int] = {}
         self._progress: Progress | None = None
         self._rows: dict[str, TaskID] = {}
+        show_preparations()
 
     def __call__(self, step: Step) -> None:
         """Show a step."""

@@ -1,6 +1,5 @@
 """The watcher of a session on the terminal: shows its progress, reports costs, and asks."""
 
-import logging
 import sys
 import threading
 import time
@@ -14,6 +13,7 @@ from dgm.archive.run import Run
 from dgm.cli.app import confirm
 from dgm.cli.progress import RunProgress, show_progress
 from dgm.cli.spending import FirstCosts, consent_question, print_prices, spending_question
+from dgm.cli.steps import show_preparations
 from dgm.config import Settings
 from dgm.domain import AgentId, Budget
 from dgm.errors import Infrastructure, UserError
@@ -21,7 +21,6 @@ from dgm.models.auto import Offer
 from dgm.protocols import Checked
 from dgm.render import fmt
 from dgm.render.safe import one_line
-from dgm.sandboxes.preparing import LOGGER
 from dgm.search.loop import Search
 from dgm.search.model_checks import prices_of
 
@@ -50,7 +49,7 @@ class TerminalWatcher(Watcher):
         self._yes = yes
         self._progress: RunProgress | None = None
         self._costs: FirstCosts | None = None
-        _print_preparations()
+        show_preparations()
 
     def may_use(self, offer: Offer) -> bool:
         """Ask once for each provider, and remember the answer."""
@@ -74,6 +73,13 @@ class TerminalWatcher(Watcher):
             return
         question = spending_question(settings, budget, spent_usd)
         if question and not confirm(question):
+            raise UserError(CANCELLED)
+
+    def confirm_price(self, price: str) -> None:
+        """Ask whether the work is worth its price."""
+        if not can_ask():
+            raise UserError(f"{price}; add --yes to perform it")
+        if not confirm(f"{price}; perform it?"):
             raise UserError(CANCELLED)
 
     def confirm_grader(self, change: str) -> None:
@@ -168,14 +174,3 @@ class TerminalWatcher(Watcher):
 def can_ask() -> bool:
     """Return whether there is a terminal to ask on."""
     return sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def _print_preparations() -> None:
-    """Print what takes minutes, such as the build of an image, to standard error."""
-    logger = logging.getLogger(LOGGER)
-    if not logger.handlers:
-        handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(logging.Formatter("%(message)s"))
-        logger.addHandler(handler)
-        logger.propagate = False
-        logger.setLevel(logging.INFO)

@@ -13,8 +13,8 @@ from pydantic_core import ErrorDetails
 from dgm.config.listing import MINING, NAME, list_settings
 from dgm.config.places import make_path_absolute
 from dgm.config.settings import KINDS, GateSettings, MiningSettings, ProviderSettings, Section, Settings
+from dgm.config.toml_files import NotToml, parse_toml, read_toml
 from dgm.errors import UserError
-from dgm.toml_files import NotToml, parse_toml, read_toml
 
 KeyPath = tuple[str, ...]
 ARGUMENTS = {

@@ -22,7 +22,7 @@ from dgm.models.pricing import Prices
 from dgm.models.providers import PROVIDER_KINDS, Provider, open_connection, provider_of, providers_of
 from dgm.models.scripted import SCRIPTED, ScriptedModel
 from dgm.models.throttle import LONGEST_WAIT_S, Throttle
-from dgm.plugins import find_installed, open_plugin
+from dgm.plugins import find_installed, make_plugin
 from dgm.protocols import LentModel, Model
 
 AUTO = "auto"
@@ -134,7 +134,7 @@ def _open(
         throttle = throttles.setdefault(provider.name, Throttle(provider.settings))
         return _open_hosted(name, settings, provider, throttle, longest_wait_s)
     if name in BUILTIN or name in find_installed("models"):
-        return cast("Model", open_plugin("models", name, ModelContext(name, settings), BUILTIN, SHAPE))
+        return cast("Model", make_plugin("models", name, ModelContext(name, settings), BUILTIN, SHAPE))
     raise UserError(_unknown_model_text(name, settings))
 
 

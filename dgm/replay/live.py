@@ -40,7 +40,7 @@ from dgm.search.model_checks import check_models, note_checks
 from dgm.search.run_controller import RunController
 from dgm.search.run_settings import require_consent
 from dgm.search.stopping import perform_until_stopped
-from dgm.simulate import check_performed
+from dgm.simulation import check_performed
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from dgm.replay.lineage import StepAgain, replay_lineage
 from dgm.replay.live_steps import PairsPolicy
 from dgm.sandboxes.choose import open_kind
 from dgm.search.run_settings import current_settings_at, group_by_settings
-from dgm.simulate import check_performed
+from dgm.simulation import check_performed
 from dgm.worker.worker import Worker
 
 PLAN = "replay"

@@ -22,10 +22,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dgm.archive.snapshots import to_tar
-from dgm.dockerignore import docker_context
 from dgm.domain import Entry, Snapshot
 from dgm.errors import Infrastructure, UserError
-from dgm.folders import read_folder
+from dgm.folders import docker_context, read_folder
 from dgm.sandboxes import podman, prepared, recipes, uses
 from dgm.sandboxes.engine_client import (
     SLOW_S,

@@ -54,17 +54,6 @@ class ImageRow(View):
     """``here``, ``not here``, ``not built yet`` or why it is unknown."""
 
 
-class CalibrationRow(View):
-    """The attempts of one agent at one task."""
-
-    agent: str
-    model: str
-    attempts: int
-    resolved: int
-    outcome: str
-    """``always``, ``sometimes`` or ``never`` resolved."""
-
-
 class TaskRow(View):
     """A task of a suite's folder, as people choose tasks."""
 
@@ -85,7 +74,6 @@ class TaskRow(View):
     modules: tuple[str, ...]
     """Files of code that the reference fix changes."""
     tags: tuple[str, ...]
-    calibration: CalibrationRow | None
 
     @classmethod
     def of(cls, facts: TaskFacts) -> Self:
@@ -103,21 +91,7 @@ class TaskRow(View):
             removed=facts.removed,
             modules=facts.modules,
             tags=facts.tags,
-            calibration=calibration_row(facts),
         )
-
-
-def calibration_row(facts: TaskFacts) -> CalibrationRow | None:
-    """Return the calibration of a task; None if it has none."""
-    if (tried := facts.calibration) is None:
-        return None
-    return CalibrationRow(
-        agent=tried.agent,
-        model=tried.model,
-        attempts=tried.attempts,
-        resolved=tried.resolved,
-        outcome=tried.outcome,
-    )
 
 
 class SuiteView(SuiteRow):
@@ -159,7 +133,6 @@ class OriginView(View):
     fail_to_pass: tuple[str, ...]
     pass_to_pass: tuple[str, ...]
     provenance: ProvenanceView | None
-    calibration: CalibrationRow | None
 
 
 class HiddenView(View):

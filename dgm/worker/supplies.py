@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from dgm.domain import Snapshot
 from dgm.errors import UserError
 from dgm.meta.contract import Contract, read_contract
-from dgm.npm_locks import MODULES
 from dgm.protocols import Job, JobKind, Mount, SandboxEngine, SandboxSpec
 from dgm.sandboxes import recipes
 from dgm.sandboxes.building import SandboxBuilder
 from dgm.sandboxes.container import IN_ENGINE
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.engine_group import EngineGroup
+from dgm.sandboxes.npm_locks import MODULES
 from dgm.sandboxes.packages import NPM_RECIPE, ensure_npm_packages, packages_mount
 from dgm.sandboxes.uses import note_use
 

@@ -127,7 +127,7 @@ def test_a_claude_folder_is_evolved_and_comes_back_as_a_patch(tmp_path):
     status = json.loads(dgm("status", "grown", "--json"))
     assert (status["agents"], status["evaluations"]["graded"]) == (3, 12), status
 
-    dgm("export", "grown", "best", "--patch", tmp_path / "better.patch")
+    dgm("export", "grown", "best", tmp_path / "better.patch")
     git(repository, "apply", str(tmp_path / "better.patch"))
     assert RULE in (repository / "CLAUDE.md").read_text()
     assert SKILL in (repository / ".claude/skills/word/SKILL.md").read_text()

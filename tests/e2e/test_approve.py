@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from dgm import open as dgm_open
 from tests.support.program import PATIENCE_S
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
@@ -82,7 +83,8 @@ def test_a_search_goes_on_while_children_wait_and_takes_answers_that_were_given_
     finally:
         os.kill(search.pid, signal.SIGKILL)
         search.wait()
-    dgm("archive", "verify", "asked")
+    with dgm_open(dgm.archive / "asked") as run:
+        run.verify()
     graded = len(bodies(folder, "task_graded"))
 
     assert "when the run is resumed: dgm resume asked" in dgm("approve", "asked", child, "yes").stdout
@@ -105,7 +107,8 @@ def test_a_search_goes_on_while_children_wait_and_takes_answers_that_were_given_
         assert all(dead[each]["stage"] == "rejected" for each in waiting)
         assert all(dead[each]["reason"] == "enough for today" for each in waiting)
         dgm("approve", "asked", waiting[0], "yes", code=2)
-    dgm("archive", "verify", "asked")
+    with dgm_open(dgm.archive / "asked") as run:
+        run.verify()
     assert dgm.json("replay", "asked")["differing"] == 0
 
 

@@ -29,6 +29,7 @@ class InTurn:
 """
 PROGRAM = """
 import sys
+from pathlib import Path
 import dgm
 from in_turn import InTurn
 
@@ -53,8 +54,9 @@ best = run.best
 assert 0 < best.lower_bound < 1 and best.own.n >= 0
 assert [step.agent for step in run.agents[1].lineage.lineage] == [0, 1]
 assert run.agents[1].diff().startswith("diff --git")
-assert (run.agents[1].checkout("child") / "agent.toml").is_file()
-run.report().save("report.html")
+run.agents[1].export("child/")
+assert Path("child/agent.toml").is_file()
+run.report(html="report.html")
 again = dgm.open("first").resume(max_evaluations=3)
 assert (again.state, len(again.evaluations)) == ("goal reached", 3)
 assert again.replay().differing == 0

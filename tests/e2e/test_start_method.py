@@ -44,7 +44,7 @@ def perform(tmp_path, monkeypatch):
 
 
 def test_trials_on_several_cores(perform):
-    words = ["--policy", "random", "--family", "drift", "--seeds", "2", "--budget", "20", "--jobs", "2"]
+    words = ["--policy", "random", "--family", "drift", "--worlds", "2", "--budget", "20"]
     assert "random" in perform("simulate", *words)
 
 

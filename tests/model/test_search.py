@@ -143,4 +143,4 @@ def test_commands_work_on_the_run(dgm, searched):
     dgm("show", NAME)
     dgm("show", NAME, "seed")
     dgm("replay", NAME)
-    dgm("archive", "verify", NAME)
+    dgm("export", NAME, dgm.archive / "verified.dgm")

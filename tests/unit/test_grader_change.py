@@ -11,7 +11,7 @@ from dgm.benchmarks.grader_version import GRADER_VERSION, data_of, differ_in_gra
 from dgm.cli.watching import TerminalWatcher
 from dgm.domain import Budget
 from dgm.errors import UserError
-from dgm.report.facts import grader_notes
+from dgm.views.report import grader_notes
 from tests.support.runs.made import make_run
 
 DATA, OTHER = "a" * 64, "b" * 64

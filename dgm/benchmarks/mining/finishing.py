@@ -3,12 +3,10 @@
 import asyncio
 import json
 import shutil
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from dgm.benchmarks.calibration import FILE as CALIBRATION
 from dgm.benchmarks.environments import FOLDER, Environment, read_environments
 from dgm.benchmarks.mining.bugs import TRIES, Bug, Ground, PlacedBug, bug_files, place_bugs, prepare_ground
 from dgm.benchmarks.mining.changes import read_change
@@ -38,23 +36,8 @@ HARD_LINES, EASY_LINES = 40, 8
 """Changed lines of a fix from which a task counts as hard, and up to which as easy."""
 
 
-@dataclass(frozen=True, slots=True)
-class MiningReport:
-    """The outcome of a mining, as ``dgm.views.suite.MiningView`` explains it."""
-
-    suite: Path
-    version: str
-    tasks: Mapping[str, int]
-    splits: Mapping[str, int]
-    units: int
-    candidates: int
-    left_out: Mapping[str, int]
-    processor_s: float
-    packages: tuple[str, ...]
-
-
-async def mine_suite(mining: Mining, engine: SandboxEngine) -> MiningReport:
-    """Mine a suite out of an open repository.
+async def mine_suite(mining: Mining, engine: SandboxEngine) -> tuple[SuiteBenchmark, Sequence[MinedTask]]:
+    """Mine a suite out of an open repository; return it with its tasks.
 
     Raises:
         UserError: the repository cannot be mined, or nothing of it is a task.
@@ -204,7 +187,9 @@ async def _bug_task(
     )
 
 
-async def _finish(mining: Mining, made: Sequence[MinedTask], engine: SandboxEngine) -> MiningReport:
+async def _finish(
+    mining: Mining, made: Sequence[MinedTask], engine: SandboxEngine
+) -> tuple[SuiteBenchmark, Sequence[MinedTask]]:
     """Write the suite, drop what does not verify, and put it in its place."""
     options, draft = mining.options, mining.options.work / "draft"
     facts = await asyncio.to_thread(_suite_facts, mining.history, mining.bench.image)
@@ -224,23 +209,11 @@ async def _finish(mining: Mining, made: Sequence[MinedTask], engine: SandboxEngi
         if not kept:
             raise UserError(f"{options.repo}: no task is sound: {next(iter(unsound.values()))}")
     await asyncio.to_thread(_replace_suite, draft, options.out)
-    return MiningReport(
-        suite=options.out,
-        version=suite.version,
-        tasks=dict(sorted(Counter(task.provenance.kind for task in kept).items())),
-        splits=dict(sorted(Counter(task.split for task in kept).items())),
-        units=mining.units,
-        candidates=mining.candidates,
-        left_out=dict(mining.reasons.most_common()),
-        processor_s=round(mining.bench.processor_s, 1),
-        packages=tuple(sorted({*mining.environments.remarks.values()} - {""})),
-    )
+    return suite, kept
 
 
 def _replace_suite(draft: Path, out: Path) -> None:
-    """Put a finished suite in the place of the one that stands there, if any, whose calibration is kept."""
-    if (out / CALIBRATION).is_file():
-        shutil.copy2(out / CALIBRATION, draft / CALIBRATION)
+    """Put a finished suite in the place of the one that stands there, if any."""
     old = out.with_name(f"{out.name}.old")
     shutil.rmtree(old, ignore_errors=True)
     if out.exists():

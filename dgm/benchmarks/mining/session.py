@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+from dgm.archive.this_machine import machine_name
 from dgm.benchmarks.environments import Environment, ask_tool
 from dgm.benchmarks.grade import Survey
 from dgm.benchmarks.languages import LANGUAGES, Language, Results, language_of
@@ -36,7 +37,6 @@ from dgm.processes import check_given_up, ended_by
 from dgm.protocols import SandboxEngine
 from dgm.protocols.builds import Builder
 from dgm.steps import OnStep, Step
-from dgm.this_machine import machine_name
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from dgm.api.agent_findings import judge_files, judge_inspection
+from dgm.api.own_agent import judge_files, judge_inspection
 from dgm.config import LimitSettings
 from dgm.domain import Entry
 from dgm.messages import WireProtocol
 from dgm.meta.contract import Contract
-from dgm.npm_locks import find_install_scripts
 from dgm.protocols import Completed, DryCalls, Work
+from dgm.sandboxes.npm_locks import find_install_scripts
 from dgm.worker.inspection import Inspection, PackagesInstalled
 
 LIMITS = LimitSettings()

@@ -28,7 +28,6 @@ CALLS = {
     "evolve": lambda run, engine: dgm.evolve(model="offline", settings={"engine": engine}),
     "evolve_batch": lambda run, engine: dgm.evolve_batch(name="x", settings={"engine": engine, **OFFLINE}),
     "resume": lambda run, engine: run.resume(settings=[f"engine={engine}"]),
-    "report": lambda run, engine: run.report(holdout=True, engine=engine),
     "evaluate": lambda run, engine: dgm.evaluate(run.best, settings={"engine": engine}),
     "predictions": lambda run, engine: dgm.evaluate(
         "predictions.jsonl", benchmark="tiny", settings={"engine": engine}

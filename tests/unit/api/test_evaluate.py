@@ -6,8 +6,8 @@ import pytest
 
 import dgm
 from dgm.errors import UserError
-from dgm.publish.packing import pack
-from dgm.publish.scrubbing import LocalIdentity
+from dgm.exports.pack import pack
+from dgm.exports.scrub import LocalIdentity
 from tests.support.runs.made import make_run
 
 pytestmark = pytest.mark.starts_processes
@@ -63,9 +63,9 @@ def test_nothing_is_written_into_the_copy_of_a_packed_run(archive, tmp_path, mon
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     pack(archive / "one", tmp_path / "one.dgm", LocalIdentity.here())
     with dgm.open(tmp_path / "one.dgm") as run:
-        with pytest.raises(UserError, match="packed, and only read"):
+        with pytest.raises(UserError, match=r"dgm\.export\('one\.dgm', 'FOLDER/'\)"):
             dgm.evaluate(run.best)
-        with pytest.raises(UserError, match="packed, and only read"):
+        with pytest.raises(UserError, match="packed and can only be read"):
             run.replay("best", what="evaluations", live="offline")
 
 

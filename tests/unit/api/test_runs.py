@@ -96,12 +96,13 @@ def test_a_run_that_asks_nobody_says_how_one_asks(folder):
 
 
 @pytest.mark.starts_processes
-def test_figures_of_a_report_are_files(folder, tmp_path):
+def test_a_report_writes_its_page_and_its_figures(folder, tmp_path):
     with dgm.open("made") as run:
-        files = run.report().save_figures(tmp_path / "figures")
-        assert files and all(file.read_bytes().startswith(b"<svg") for file in files)
-        with pytest.raises(UserError, match=r"^figures "):
-            run.report().save_figures(tmp_path / "made" / "run.json")
+        view = run.report(html=tmp_path / "page.html", figures=tmp_path / "figures")
+        assert view.files[0] == tmp_path / "page.html" and view.files[0].is_file()
+        assert all(file.read_bytes().startswith(b"<svg") for file in view.files[1:])
+        with pytest.raises(UserError, match="is no folder"):
+            run.report(figures=tmp_path / "made" / "run.json")
 
 
 def test_a_control_that_would_show_nothing_is_refused_before_anything_is_performed(folder):

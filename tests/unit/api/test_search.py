@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import dgm
-from dgm import references
+from dgm import plugins
 from dgm.api.arguments import model_of, split_engine
 from dgm.api.search import change_budget
 from dgm.config import PolicySettings, resolve
@@ -102,10 +102,10 @@ def test_given_limits_replace_their_own():
 
 def test_an_object_is_made_anew_for_each_that_asks():
     given = Plain()
-    reference = references.lend_object("policies", given)
+    reference = plugins.lend_object("policies", given)
     assert reference == f"{__name__}:Plain{{'asked': []}}"
-    found = references.find_object("policies", reference)
-    one, other = (references.make_object(found, PolicyContext()) for _ in range(2))
+    found = plugins.find_object("policies", reference)
+    one, other = (plugins.make_object(found, PolicyContext()) for _ in range(2))
     assert isinstance(one, Plain)
     assert one is not other is not given
 
@@ -118,7 +118,7 @@ def test_what_cannot_be_found_again_says_so():
         (f"{__name__}:Missing", "cannot be imported here"),
     ):
         with pytest.raises(UserError, match=said):
-            references.find_object("operators", reference)
+            plugins.find_object("operators", reference)
     place = r"test_search:Particular, one of the policies, .*test_search\.py:\d+: arguments 'number', 'other' are no"
     with pytest.raises(UserError, match=place):
         make_plugin("policies", f"{__name__}:Particular", PolicyContext())

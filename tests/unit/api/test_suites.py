@@ -89,6 +89,7 @@ def test_hidden_tests_and_the_fix_are_shown_on_request(suite, capsys):
         (("make", "x", "starter", "--by", "size"), "size"),
         (("filter", "starter"), "dgm benchmark make"),
         (("lsit",), "list, show"),
+        (("verify", "starter", "--sandbox", "docker"), "--set sandbox=NAME"),
     ],
 )
 def test_bad_input_is_one_line(capsys, words, message):
@@ -101,3 +102,16 @@ def test_bad_input_is_one_line(capsys, words, message):
 def test_an_unknown_setting_is_refused(settings):
     with pytest.raises(UserError, match="did you mean"):
         dgm.benchmark_show("starter", settings=settings)
+
+
+def test_the_group_lists_its_commands(capsys):
+    out = run(capsys).out
+    assert out == run(capsys, "--help").out
+    assert [line.split()[1] for line in out.splitlines()[2:]] == [
+        "list",
+        "show",
+        "fetch",
+        "verify",
+        "mine",
+        "make",
+    ]

@@ -15,8 +15,8 @@ from dgm.archive.run import Run
 from dgm.cli.main import main
 from dgm.config import Settings
 from dgm.domain import ActionId, AgentId, Stillborn
-from dgm.publish.packing import pack
-from dgm.publish.scrubbing import LocalIdentity
+from dgm.exports.pack import pack
+from dgm.exports.scrub import LocalIdentity
 from tests.support.runs.waiting import make_waiting_run
 
 pytestmark = pytest.mark.starts_processes
@@ -100,7 +100,9 @@ def test_what_cannot_be_answered_is_one_line_and_changes_nothing(folder, capsys,
 def test_runs_that_ask_nobody_are_refused(folder, capsys, tmp_path):
     assert "no run 'ask'; did you mean 'asks'?" in dgm(capsys, "ask", code=2)
     pack(folder, tmp_path / "asks.dgm", LocalIdentity("/nobody/home", "nobody", "nowhere", "/nobody/here"))
-    assert "is packed, and only read" in dgm(capsys, tmp_path / "asks.dgm", 2, "yes", code=2)
+    assert "is packed and can only be read; unpack it first: dgm export " in dgm(
+        capsys, tmp_path / "asks.dgm", 2, "yes", code=2
+    )
     for name, config in {
         "old": {"settings": {}},
         "off": {"settings": Settings(model="offline").model_dump(mode="json")},

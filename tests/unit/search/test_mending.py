@@ -21,9 +21,9 @@ from dgm.domain import SEED, ActionId, Evaluate, Evaluation, Expand, Usage, Verd
 from dgm.errors import ArchiveCorrupt
 from dgm.messages import Message, Reply, Request, Role
 from dgm.replay.evaluations import find_graded
-from dgm.report.reproduce import read_reproduction
 from dgm.search.mending import change_event, withdraw_refused_verdicts
 from dgm.search.run_settings import current_settings_at, group_by_settings, settings_of
+from dgm.views.reproduction import read_reproduction
 from dgm.views.tasks import TaskView
 from tests.support.runs.paid import TASKS, PaidRun
 
@@ -204,6 +204,6 @@ def test_a_difference_is_what_makes_the_one_of_the_other():
 def test_a_report_says_what_was_changed_beside_the_command_of_before(paid):
     paid.run.append(RunChanged({"limits": {"calls": 7}, "benchmark": "/moved"}))
     found = read_reproduction(paid.run, SEED)
-    assert found.changed == ["limits.calls = 7", 'benchmark = "/moved"']
+    assert list(found.changed) == ["limits.calls = 7", 'benchmark = "/moved"']
     assert "--benchmark starter" in found.command
     assert "limits" not in found.command

@@ -4,8 +4,8 @@ import pytest
 
 from dgm.benchmarks.mining.journal import MiningJournal
 from dgm.benchmarks.mining.writing import toml_text
+from dgm.config.toml_files import parse_toml
 from dgm.errors import UserError
-from dgm.toml_files import parse_toml
 
 
 def test_torn_tail_is_dropped(tmp_path):
