@@ -143,12 +143,27 @@ MOVED: dict[str, str] = {
     "sandbox list": "dgm doctor",
     "settings": "dgm doctor --settings",
     "trust": "COMMAND --trust",
+    "run --seed-agent": "dgm run --agent PATH",
+    "run --sandbox": "dgm run --set sandbox=ENGINE",
+    "run --engine": "dgm run --set engine=ADDRESS",
+    "run --operator": "dgm run --set operator=NAME",
+    "run --timeout-factor": "dgm run --set limits.time_factor=N",
+    "resume --workers": "dgm resume RUN --set workers=N",
+    "resume --benchmark": "dgm resume RUN --set benchmark=PATH",
+    "resume --engine": "dgm resume RUN --set engine=ADDRESS",
+    "approve --list": "dgm approve RUN",
+    "approve --yes": "dgm approve RUN CHILD yes",
+    "approve --no": "dgm approve RUN CHILD no",
     "sweep": "dgm run FILE --seeds 1:4 --vary KEY=A,B",
     "list": "dgm status",
     "tree": "dgm show RUN",
     "diff": "dgm show RUN AGENT [OTHER] --diff",
     "lineage": "dgm show RUN AGENT --lineage",
     "log": "dgm show RUN --events",
+} | {
+    f"{command} --{option}": f"dgm {command} --set budget.{option.removeprefix('max-').replace('-', '_')}=N"
+    for command in ("run", "resume")
+    for option in ("patience", "until-score", "max-tokens", "max-agents", "max-hours")
 }
 """Former command, or command and option → its form of today."""
 

@@ -2,12 +2,10 @@
 
 import pytest
 
-from dgm.analysis.summary import run_summary
 from dgm.cli.progress import panel_lines
-from dgm.show.spans import plain_text
-from dgm.show.status import status_lines
 from dgm.simulation.recorded import open_recording, record
 from dgm.simulation.trial import Trial
+from dgm.views.run import RunView
 
 pytestmark = pytest.mark.starts_processes
 
@@ -29,19 +27,17 @@ def run_of(tmp_path):
 
 
 @pytest.mark.parametrize(("cost", "priced"), [(1.0, ""), (2.0, " (each as 2)")])
-def test_what_expansions_took_is_told(run_of, cost, priced):
+def test_expansions_use_the_budget(run_of, cost, priced):
     run = run_of(cost)
-    graded, budget = run.tree.evaluations, run_summary(run)["budget"]
-    expansions = budget["expansions"]
-    assert budget["expansion_cost"] == cost
-    assert graded + cost * expansions == 30
+    view = RunView.load(run)
+    graded, expansions = view.evaluations.graded, view.expansions
+    assert view.expansion_cost == cost
+    assert graded + cost * expansions == view.budget["evaluations"].used == 30
     text = f"{graded} evaluations and {expansions} expansions{priced} took the budget of 30 evaluations"
-    assert f"budget       {text}" in map(plain_text, status_lines(run))
     assert f"budget       {text}" in [line.plain for line in panel_lines(run, {}, None)]
 
 
-def test_nothing_changes_where_expansions_take_nothing(run_of):
+def test_free_expansions_change_nothing(run_of):
     run = run_of(0.0)
-    assert not {"expansion_cost", "expansions"} & set(run_summary(run)["budget"])
-    lines = [*map(plain_text, status_lines(run)), *(line.plain for line in panel_lines(run, {}, None))]
-    assert not any(line.startswith("budget") for line in lines)
+    assert RunView.load(run).budget["evaluations"].used == run.tree.evaluations
+    assert not any(line.plain.startswith("budget") for line in panel_lines(run, {}, None))
