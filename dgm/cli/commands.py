@@ -115,6 +115,8 @@ MOVED: dict[str, str] = {
     "solve --yes": "dgm solve RUN:AGENT REPOSITORY PROBLEM --apply",
     "replay --perform": "dgm replay RUN --what work",
     "replay --benchmark": "dgm evaluate RUN:seed RUN:AGENT --benchmark SUITE",
+    "completion": "dgm --install-completion",
+    "docs": "the folder docs of the repository",
     "agent list": "dgm agent init --help",
     "agent init --from": "dgm agent init FOLDER --template NAME",
     "agent init --import": "dgm agent init FOLDER --repository FOLDER",
