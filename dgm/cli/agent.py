@@ -58,9 +58,7 @@ def _show_check(view: AgentCheckView) -> None:
         if finding.advice:
             sys.stdout.write(f"{'':<14}→ {one_line(finding.advice, MESSAGE_CELLS)}\n")
     if view.fit:
-        sys.stdout.write(
-            f"Nothing would stop a search: dgm run --agent {neutralise(str(view.folder))}\n"
-        )
+        sys.stdout.write(f"Nothing would stop a search: dgm run --agent {neutralise(str(view.folder))}\n")
     else:
         sys.stdout.write("A search would stop at the lines with NO.\n")
 
