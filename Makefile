@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 SEED   ?= 4
 DEMO   := demo-$(shell date +%Y%m%d-%H%M%S)
 
-.PHONY: setup sandbox demo check test test-fast mutants test-docker test-all test-agents test-templates test-model test-ray wheel-check docs consoles perf policy-tables example real-example pictures clean
+.PHONY: setup sandbox demo check test test-fast mutants test-docker test-all test-agents test-templates test-model test-ray wheel-check docs perf example real-example pictures clean
 
 setup: $(READY)
 
@@ -26,9 +26,9 @@ demo: $(READY) sandbox
 	@echo "== a search: 120 evaluations with the offline model (a repair program, no language model)"
 	$(BIN)/dgm run --name $(DEMO) --model offline --seed $(SEED) --workers 1 --max-evaluations 120
 	@echo "== the archive"
-	$(BIN)/dgm tree $(DEMO)
+	$(BIN)/dgm show $(DEMO)
 	@echo "== what the best agent changed, against the seed"
-	$(BIN)/dgm diff $(DEMO) best seed
+	$(BIN)/dgm show $(DEMO) best seed --diff
 	@echo "== seed and best on the holdout tasks"
 	$(BIN)/dgm report $(DEMO) --holdout --workers 3
 
@@ -122,29 +122,21 @@ test-all: test test-docker test-model test-ray
 wheel-check: $(READY)
 	$(BIN)/python tests/packaging/wheel_check.py
 
-# The documentation as a site in dist/site; a link that leads nowhere ends it.
+# The documentation as a site in dist/site, with a generated reference; a link that leads nowhere ends it.
 docs: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "look at dist/site/index.html"
 
-# Performs the commands that documents show, a search of some minutes among them, and puts in what they print.
-consoles: $(READY) sandbox
-	$(BIN)/python docs/console/make_blocks.py
-
 perf: $(READY) sandbox $(MODEL_VENV)/.ready
 	for script in tests/perf/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
-
-# Performs only what docs/policies/ holds no result for, or none of the code of now; from nothing, hours.
-policy-tables: $(READY)
-	$(BIN)/python docs/policies/tables.py
 
 # Made anew whenever the starter suite or what runs its tests changes: replays want the suite as it was.
 example: $(READY) sandbox
 	rm -rf dist/example archive/example/example.dgm
-	DGM_ARCHIVE=dist/example $(BIN)/dgm run --name first-search --model offline --sandbox bubblewrap --seed 4 --max-evaluations 60
+	DGM_ARCHIVE=dist/example $(BIN)/dgm run --name first-search --model offline --set sandbox=bubblewrap --seed 4 --max-evaluations 60
 	DGM_ARCHIVE=dist/example $(BIN)/dgm report first-search --holdout
-	$(BIN)/dgm archive pack dist/example/first-search archive/example/example.dgm
+	$(BIN)/dgm export dist/example/first-search archive/example/example.dgm
 	rm -rf dist/example
 
 # A search with a small real model behind a server on loopback, for 84 minutes; GGUF names the file of its weights.
@@ -157,12 +149,12 @@ real-example: $(READY) sandbox $(MODEL_VENV)/.ready
 		--slots 2 & server=$$!; trap "kill $$server" EXIT; \
 	until $(BIN)/python -c "import socket; socket.create_connection(('127.0.0.1', $(REAL_PORT)))" 2>/dev/null; do \
 		kill -0 $$server || exit 1; sleep 1; done; \
-	DGM_ARCHIVE=dist/real-example $(BIN)/dgm run tests/model/real-example.toml --name real --sandbox bubblewrap \
-		--operator self-edit+diagnose+invent --seed 1 --workers 2 --max-evaluations 30 --max-hours 1.4 --yes
-	$(BIN)/dgm archive pack dist/real-example/real archive/example/real.dgm
+	DGM_ARCHIVE=dist/real-example $(BIN)/dgm run tests/model/real-example.toml --name real --set sandbox=bubblewrap \
+		--set operator=self-edit+diagnose+invent --seed 1 --workers 2 --max-evaluations 30 --set budget.hours=1.4 --yes
+	$(BIN)/dgm export dist/real-example/real archive/example/real.dgm
 	rm -rf dist/real-example
 
-# The browser's screens for docs/browser.md and the page for docs/report.md; look at them before they are committed.
+# The browser's screens for docs/results.md; look at them before they are committed.
 pictures: $(READY) sandbox
 	$(BIN)/python -m tests.tui.pictures
 	$(BIN)/python -m tests.report_pictures

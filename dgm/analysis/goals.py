@@ -180,6 +180,7 @@ def refuse_unreachable(budget: Budget, tasks: int) -> None:
     highest = lower_bound(Tally(tasks, 0))
     if budget.score > highest:
         raise UserError(
-            f"--until-score {budget.score:g}: can never be reached: an agent that resolves all {tasks} search tasks "
-            f"has a lower bound of {highest:.2f}; choose less, or a benchmark with more tasks"
+            f"{budget.score:g} can never be reached: an agent that resolves all {tasks} search tasks "
+            f"has a lower bound of {highest:.2f}; choose less, or a benchmark with more tasks",
+            argument="budget.until_score",
         )

@@ -3,16 +3,11 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dgm.api.exporting import export
 from dgm.archive.run import Run
-from dgm.blocking import in_python
 from dgm.domain import Agent, AgentId, Snapshot
 from dgm.errors import UserError
-from dgm.export.predictions import write_predictions
-from dgm.export.pull_request import write_pr_text
-from dgm.export.repositories import write_home, write_patch
-from dgm.export.standalone import write_standalone
-from dgm.export.trajectories import write_trajectories
-from dgm.publish.scrubbing import LocalIdentity
+from dgm.exports.targets import Exported
 from dgm.stats import lower_bound
 from dgm.views.agents import AgentView, DiffView, LineageView
 from dgm.views.tasks import AgentTaskView
@@ -86,65 +81,11 @@ class RunAgent:
         """
         return AgentTaskView.load(self.run, self.agent, task)
 
-    def export_standalone(self, folder: str | Path) -> Path:
-        """Write it as a new folder that runs by itself (``docs/export.md``), and return that.
-
-        Raises:
-            UserError: something is there already, or it cannot be written.
-        """
-        write_standalone(self.run, self.agent, Path(folder))
-        return Path(folder)
-
-    def export_trajectories(self, folder: str | Path) -> int:
-        """Write what it said and did in each of its evaluations to a new folder, and return their number.
-
-        Raises:
-            UserError: something is there already, it cannot be written, or the agent has no verdict.
-            ArchiveCorrupt: a trace is missing or damaged.
-        """
-        done = write_trajectories(self.run, self.agent, Path(folder), LocalIdentity.here())
-        return done.own + done.recorded
-
-    def export_predictions(self, file: str | Path, evaluation: str | Path | None = None) -> int:
-        """Write the patches of its graded first attempts in SWE-bench's format, and return their number.
-
-        Args:
-            file: a new ``.jsonl`` or ``.json`` file.
-            evaluation: folder of an evaluation, by its name in the run's or its path; None: those of the search.
-
-        Raises:
-            UserError: there is no such evaluation or nothing to write, or it cannot be written there.
-            ArchiveCorrupt: a patch is missing or damaged.
-        """
-        with in_python():
-            named = None if evaluation is None else str(evaluation)
-            return write_predictions(self.run, self.agent, Path(file), named).counts.written
-
-    def checkout(self, folder: str | Path) -> Path:
-        """Write its source into a new or empty folder, a git repository of its lineage, and return that.
-
-        Raises:
-            UserError: something is in the folder already, or git is not installed.
-        """
-        write_home(self.run, self.agent, Path(folder))
-        return Path(folder)
-
-    def export_patch(self, file: str | Path) -> Path:
-        """Write what its lineage changed, a commit for each step, to a new file for ``git am``, and return that.
-
-        Raises:
-            UserError: nothing changed, something is there already, or it cannot be written.
-        """
-        write_patch(self.run, self.agent, Path(file))
-        return Path(file)
-
-    def export_pr_text(self, file: str | Path) -> Path:
-        """Write the text of a pull request for that patch to a new file, and return that.
-
-        Raises as ``export_patch``.
-        """
-        write_pr_text(self.run, self.agent, Path(file))
-        return Path(file)
+    def export(
+        self, target: str | Path, *, what: str | None = None, evaluation: str | None = None
+    ) -> Exported:
+        """Write the agent to a new file or folder; the arguments are those of ``dgm.export``."""
+        return export(self.run.folder, self.id, target, what=what, evaluation=evaluation)
 
 
 def number_of(run: Run, agent: int) -> AgentId:

@@ -19,10 +19,10 @@ from typing import Literal
 
 from dgm.benchmarks.grade import Exam
 from dgm.benchmarks.python_source import Function, SourceText, called_name
+from dgm.bounded_reading import parse_literal
 from dgm.domain import Entry, Snapshot, TaskId, Verdict
 from dgm.errors import UserError
 from dgm.protocols import Grade
-from dgm.syntax import literal
 
 log = logging.getLogger(__name__)
 
@@ -41,9 +41,11 @@ PREFIX = "tampering: "
 """Beginning of the reason of a verdict that this check decided."""
 COMMAND = "the test command"
 """Name of a test command among outcomes."""
+CALIBRATIONS = 2
+"""Maximum number of changes that are calibrated, until all tests that a fix must pass fail; the second changes all
+values of those that do not."""
 TRIES = 3
-"""Maximum number of changes that are calibrated, until all tests that a fix must pass fail; each changes another value
-of those that do not. Also of runs of a patch that fails a test that it passed."""
+"""Maximum number of runs of a patch that fails a test that it passed."""
 VALUE_TRIES = 200
 VISIBLE = 10
 """Maximum number of tests of the workspace that are changed."""
@@ -196,7 +198,7 @@ class Perturbation:
         required = {*exam.tests.fail_to_pass} & {*wanted} or {*wanted}
         files = _files_of([*wanted, *others])
         seed, turns, best = secrets.token_hex(16), dict[str, int](), ChangedTests(exam, {}, reference)
-        for _ in range(TRIES):
+        for _ in range(CALIBRATIONS):
             changed = _change_exam(exam, {_function(name) for name in wanted}, turns, seed)
             if changed == exam:
                 break
@@ -337,14 +339,14 @@ class _Places:
         self._globals = _bind_names(own, {})
 
     def find_choices(self, name: str, rng: random.Random) -> Sequence[Sequence[Change]]:
-        """Return ways to change a function: all rows of its tables, or one place of its body, in random order."""
+        """Return ways to change a function: all rows of its tables, or one place of its body; then all its places."""
         *outer, last = name.split("::")
         function = self._find_function(self._text.tree.body, outer, last)
         if function is None:
             return []
         rows = self.find_literals(function.body, _bind_tables(function, self._globals), tables=True)
         body = self.find_literals(function.body) or self.find_assertions(function.body)
-        return [*([rows] if rows else []), *([change] for change in rng.sample(body, len(body)))]
+        return [rows or rng.sample(body, min(1, len(body))), [*rows, *body]]
 
     def find_literals(
         self, scope: Sequence[ast.AST], names: Names | None = None, *, tables: bool = False
@@ -503,7 +505,7 @@ def other_value(text: str, rng: random.Random, taken: set[str]) -> str | None:
         rng: source of the choice.
         taken: values that must not come up, as ``repr`` writes them; the new one is added.
     """
-    old = literal(f"({text})")
+    old = parse_literal(f"({text})")
     if isinstance(old, bool) or not isinstance(old, int | float | str | bytes):
         fixed = {"True": "False", "False": "True", "None": "True", "[]": "[0]", "()": "(0,)", "{}": "{0: 0}"}
         return fixed[repr(old)]
@@ -511,7 +513,7 @@ def other_value(text: str, rng: random.Random, taken: set[str]) -> str | None:
     for number in range(VALUE_TRIES):
         candidate = vary(text, rng, number // (VALUE_TRIES // 4))
         try:
-            new = literal(f"({candidate})")
+            new = parse_literal(f"({candidate})")
         except (ValueError, SyntaxError):
             continue
         near = isinstance(old, float) and abs(new - old) <= 0.1 * abs(old)

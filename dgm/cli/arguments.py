@@ -52,7 +52,12 @@ class ScoreShare(click.FloatRange):
         return number
 
 
+yes_option = click.option(
+    "--yes", is_flag=True, help="Do not ask, also where more may be spent than budget.confirm_above_usd."
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+set_option = click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="A setting.")
+config_option = click.option("--config", type=click.Path(path_type=Path), help="TOML file of settings.")
 run_argument = click.argument("run_name", metavar="RUN")
 agent_argument = click.argument("agent_name", metavar="AGENT")
 

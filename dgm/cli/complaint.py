@@ -11,7 +11,7 @@ import click
 from dgm.cli.streams import take_write_error
 from dgm.errors import ArchiveCorrupt, DgmError, UserError
 from dgm.plugins import find_faulty_plugin
-from dgm.show.safe import neutralise
+from dgm.render.safe import neutralise
 
 DEBUG = "DGM_DEBUG"
 FAILED = 1

@@ -1,28 +1,12 @@
 """Performs one click command: ``-h`` is ``--help`` everywhere, and every terminal can show the help."""
 
-import logging
-import sys
-
 import click
 
 from dgm.cli.app import ask_for_consent
+from dgm.cli.steps import show_preparations
 from dgm.consents import ConsentNeeded
-from dgm.sandboxes.preparing import LOGGER
-from dgm.show.ascii import text_to_ascii
-from dgm.show.terminal import draws_marks
 
 HELP_NAMES = ["-h", "--help"]
-
-
-class _Formatter(click.HelpFormatter):
-    def getvalue(self) -> str:
-        """Return the help, in ASCII if standard output takes no more; click itself would write UTF-8 there."""
-        text = super().getvalue()
-        return text if draws_marks(sys.stdout) else text_to_ascii(text)
-
-
-class _Context(click.Context):
-    formatter_class = _Formatter
 
 
 def invoke_command(command: click.Command, words: list[str], name: str) -> int:
@@ -36,8 +20,7 @@ def invoke_command(command: click.Command, words: list[str], name: str) -> int:
     Raises:
         click.exceptions.Exit: it ends with a code of its own, as ``--help`` does.
     """
-    _prepare(command)
-    _print_preparations()
+    show_preparations()
     while True:
         try:
             return _invoke_once(command, words, name)
@@ -46,25 +29,7 @@ def invoke_command(command: click.Command, words: list[str], name: str) -> int:
                 raise
 
 
-def _print_preparations() -> None:
-    """Print what takes minutes before anything begins to standard error."""
-    told = logging.getLogger(LOGGER)
-    if not told.handlers:
-        handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(logging.Formatter("%(message)s"))
-        told.addHandler(handler)
-        told.propagate = False
-        told.setLevel(logging.INFO)
-
-
 def _invoke_once(command: click.Command, words: list[str], name: str) -> int:
     with command.make_context(name, list(words), help_option_names=HELP_NAMES) as context:
         result = command.invoke(context)
     return result if isinstance(result, int) else 0
-
-
-def _prepare(command: click.Command) -> None:
-    command.context_class = _Context
-    if isinstance(command, click.Group):
-        for inner in command.commands.values():
-            _prepare(inner)

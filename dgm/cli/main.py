@@ -4,18 +4,16 @@ Exit codes: 0 done, 1 failed, 2 usage, configuration or a damaged run, 3 budget 
 """
 
 import gc
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
-from dgm.cli.commands import COMMANDS, MOVED, CommandSpec, help_text
+from dgm.cli.commands import COMMANDS, MOVED, CommandSpec, group_text, help_text
 from dgm.cli.streams import close_streams, open_streams
 
 VERSION = "--version"
 HELP = ("--help", "-h")
-COMPLETE = "_DGM_COMPLETE"
-"""Variable that the scripts of ``dgm completion`` set when a shell asks for completions."""
+COMPLETION = "--install-completion"
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -34,10 +32,6 @@ def refuse_windows() -> int:
 
 def _run_command(words: list[str]) -> int:
     try:
-        if COMPLETE in os.environ:
-            from dgm.cli.completing import answer_completion
-
-            return answer_completion()
         if not words or words[0] in HELP:
             sys.stdout.write(help_text() + "\n")
             return 0
@@ -46,6 +40,13 @@ def _run_command(words: list[str]) -> int:
 
             sys.stdout.write(f"dgm {__version__}\n")
             return 0
+        if words[1:2] in ([], ["--help"], ["-h"]) and (text := group_text(words[0])):
+            sys.stdout.write(f"{text}\n")
+            return 0
+        if words[0] == COMPLETION:
+            from dgm.cli.completion import install
+
+            return install(words[1:])
         with _pause_collector():
             from dgm.cli.signals import allow_interrupts
 
@@ -81,6 +82,11 @@ def _invoke(words: list[str]) -> int:
         module, _, attribute = spec.target.partition(":")
         function = getattr(import_module(module), attribute)
     name, rest = f"dgm {spec.name}", words[depth:]
+    for option in (word.partition("=")[0] for word in rest if word.startswith("--")):
+        if moved := MOVED.get(f"{spec.name} {option}"):
+            from dgm.errors import UserError
+
+            raise UserError(f"'{name} {option}' is now '{moved}'")
     if "click" in sys.modules and isinstance(function, sys.modules["click"].Command):
         from dgm.cli.invoking import invoke_command
 

@@ -1,7 +1,7 @@
 """The three streams of the program: opened at its start even if the shell closed them, flushed at its end.
 
-A character that a stream cannot encode is written as ASCII. The program ends in good order after a broken pipe, a full
-disk or a closed stream.
+A character that a stream cannot encode is written as an escape. The program ends in good order after a broken pipe, a
+full disk or a closed stream.
 """
 
 import contextlib
@@ -10,9 +10,6 @@ import io
 import os
 import sys
 from typing import TYPE_CHECKING
-
-from dgm.show.ascii import INSTEAD
-from dgm.show.terminal import wants_ascii
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -38,14 +35,14 @@ def open_streams() -> None:
     """Make all three streams usable: a closed one leads to the null device, and none fails at a character."""
     _fill_closed()
     if isinstance(sys.stderr, io.TextIOWrapper):
-        sys.stderr.reconfigure(encoding=_choose_encoding(sys.stderr), errors=INSTEAD)
+        sys.stderr.reconfigure(errors="backslashreplace")
     before = sys.stdout
     if isinstance(before, io.TextIOWrapper) and before is sys.__stdout__:
         before.flush()
         sys.stdout = io.TextIOWrapper(
             io.BufferedWriter(_File(before.fileno(), "wb", closefd=False)),
-            encoding=_choose_encoding(before),
-            errors=INSTEAD,
+            encoding=before.encoding,
+            errors="backslashreplace",
             line_buffering=before.line_buffering,
             write_through=before.write_through,
         )
@@ -79,10 +76,6 @@ def take_write_error() -> OSError | None:
     os.dup2(nowhere, file.fileno())
     os.close(nowhere)
     return file.lost
-
-
-def _choose_encoding(stream: io.TextIOWrapper) -> str:
-    return "ascii" if stream.isatty() and wants_ascii(os.environ) else stream.encoding
 
 
 def _fill_closed() -> None:

@@ -6,9 +6,7 @@ Its log is a separate one, so that no result can reach a policy or an operator.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from dgm.analysis.summary import tally_record
 from dgm.archive.run import Run
 from dgm.domain import ActionId, Agent, AgentId, Born, Evaluate, Snapshot, Tally, Verdict
 from dgm.stats import mcnemar
@@ -66,17 +64,6 @@ class Comparison:
     """p-value of the exact two-sided McNemar test over the pairs, from 0 to 1."""
     mid_p: float
     """The mid-p value: the same with half the weight on the observed outcome."""
-
-    def record(self) -> dict[str, Any]:
-        """Return the comparison for programs."""
-        return {
-            "first": tally_record(self.first),
-            "second": tally_record(self.second),
-            "gained": list(self.gained),
-            "lost": list(self.lost),
-            "mcnemar_p": self.p,
-            "mcnemar_mid_p": self.mid_p,
-        }
 
 
 def compare_candidates(exam: Run, first: AgentId, second: AgentId) -> Comparison:

@@ -7,7 +7,7 @@ from dgm.archive.tree import Tree
 from dgm.config import PolicySettings, Settings
 from dgm.domain import AgentId
 from dgm.errors import UserError
-from dgm.plugins import check_shape, find_plugin, make_plugin
+from dgm.plugins import check_shape, find_plugin, is_lent, is_reference, make_plugin
 from dgm.policies.composed import Composed, Composition
 from dgm.policies.rules import (
     EvaluationRule,
@@ -18,7 +18,6 @@ from dgm.policies.rules import (
     Recommendation,
     TaskRule,
 )
-from dgm.references import is_lent, is_reference
 
 if TYPE_CHECKING:
     from dgm.protocols import Needs, Policy

@@ -45,6 +45,14 @@ def spend(used: UsageView) -> str:
     return money(used.usd) if used.usd else count(used.tokens, "token")
 
 
+def short_number(value: float) -> str:
+    """Return a number as ``0.05``, ``250``, ``1.5k``, ``2M``."""
+    for limit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= limit:
+            return f"{value / limit:.1f}".removesuffix(".0") + letter
+    return f"{value:.4g}"
+
+
 def size(size_bytes: int) -> str:
     """Return ``12 kB``, ``3.4 MB``, ``1.2 GB``."""
     for unit_bytes, unit in ((1e9, "GB"), (1e6, "MB")):

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Self
 
 from dgm.analysis.best import find_best
-from dgm.archive.container import SUFFIX
-from dgm.archive.finding import archive_folders
+from dgm.archive.finding import SUFFIX, archive_folders
 from dgm.archive.overview import Overview, read_overview
 from dgm.archive.run import Run
 from dgm.errors import ArchiveCorrupt, DgmError, UserError

@@ -87,7 +87,7 @@ def test_a_search_is_followed_to_its_end(tmp_path):
     words = ["--name", "live", "--model", "offline", "--seed", "4", "--max-evaluations", str(EVALUATIONS)]
     with (tmp_path / "log").open("wb") as log:
         search = subprocess.Popen(
-            [*dgm, "run", *words, "--workers", "2", "--sandbox", "bubblewrap"],
+            [*dgm, "run", *words, "--workers", "2", "--set", "sandbox=bubblewrap"],
             env=environment,
             stdout=log,
             stderr=log,

@@ -120,7 +120,7 @@ def test_the_transcript_has_each_turn_of_all_conversations_once(run, dgm):
 
 
 def test_the_export_has_each_step_once(run, dgm, tmp_path):
-    dgm("export", run.folder, "--trajectories", tmp_path / "out")
+    dgm("export", run.folder, f"{tmp_path}/out/", "--what", "trajectories")
     (path,) = (tmp_path / "out").glob("*.json")
     steps = json.loads(path.read_text())["steps"]
     called = [call["arguments"]["command"] for step in steps for call in step.get("tool_calls", ())]

@@ -27,7 +27,7 @@ def searches(dgm):
         pytest.skip("bubblewrap is not installed")
 
     def start(name, *words, archive=dgm.archive):
-        given = ["--model", "offline", "--name", name, "--sandbox", "bubblewrap", *map(str, words)]
+        given = ["--model", "offline", "--name", name, "--set", "sandbox=bubblewrap", *map(str, words)]
         process = subprocess.Popen(
             [sys.executable, "-m", "dgm", "run", *given],
             env={**os.environ, "DGM_ARCHIVE": str(archive)},
@@ -79,7 +79,7 @@ def test_ctrl_c_ends_in_good_order(dgm, started):
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes of the group
     _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0
-    assert "resume with: dgm resume once" in errors
+    assert "to continue: dgm resume once" in errors
     status = dgm.json("status", "once")
     assert status["evaluations"]["invalid"] == 0
     assert (status["state"], status["running"]) == ("stopped", 0)

@@ -1,4 +1,4 @@
-"""Every example of ``docs/library.md`` does what it says."""
+"""Every example of ``docs/python.md`` does what it says."""
 
 import os
 import re
@@ -9,14 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from dgm.config import resolve
-from dgm.policies.registry import open_policy
 from tests.support.program import Program, copy_of_run
 from tests.support.warm import WarmStart
 
 pytestmark = pytest.mark.sandbox
 
-TEXT = (Path(__file__).parents[2] / "docs" / "library.md").read_text()
+TEXT = (Path(__file__).parents[2] / "docs" / "python.md").read_text()
 BLOCK = re.compile(
     r"(?:^`(?P<file>[\w./-]+)`:\n\n)?^```(?P<kind>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
 )
@@ -24,9 +22,8 @@ BLOCKS = [found.groupdict() for found in BLOCK.finditer(TEXT)]
 PROGRAMS = [block["body"] for block in BLOCKS if block["kind"] == "python" and not block["file"]]
 FILES = {block["file"]: block["body"] for block in BLOCKS if block["file"]}
 PROJECTS = [name for name in FILES if name.endswith("pyproject.toml")]
-RECOMBINED = next(block["body"] for block in BLOCKS if block["kind"] == "toml" and not block["file"])
 HEADINGS = [re.findall(r"^#+ (.*)$", TEXT[: TEXT.index(body)], re.MULTILINE)[-1] for body in PROGRAMS]
-PLUGGED = next(line[6:].split() for line in TEXT.splitlines() if line.startswith("$ dgm run --name plugged"))
+PLUGGED = next(line[4:].split() for line in TEXT.splitlines() if line.startswith("dgm run --name plugged"))
 LONGEST = 40
 """Lines of a package's module."""
 
@@ -85,7 +82,7 @@ def site(tmp_path, monkeypatch):
 
 
 def test_a_search_with_every_kind_of_plugin(dgm, site):
-    summary = dgm.json(*PLUGGED, "--sandbox", "bubblewrap")
+    summary = dgm.json(*PLUGGED, "--set", "sandbox=bubblewrap")
     assert summary["evaluations"]["graded"] == 3
     assert summary["evaluations"]["resolved"] >= 1
     assert (summary["benchmark"], summary["model"], summary["policy"]) == ("sums", "careful", "keen")
@@ -101,16 +98,6 @@ def test_plugins_are_small(site):
     assert len(PROJECTS) == 4
 
 
-def test_policies_for_simulations_are_listed_with_those_installed(dgm, site, tmp_path):
-    info = tmp_path / "site" / "torn-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: torn\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[dgm.policies]\ntorn = no_such_module:TORN\n")
-    listed = {policy["name"]: policy["about"] for policy in dgm.json("simulate", "--list")["policies"]}
-    assert listed["keen"]
-    assert "cannot be loaded" in listed["torn"]
-
-
 def test_an_unknown_name_lists_what_is_installed(dgm, site, tmp_path):
     # One process imports what all of these commands need, the packages of the examples in reach.
     (started := tmp_path / "started").mkdir()
@@ -120,21 +107,14 @@ def test_an_unknown_name_lists_what_is_installed(dgm, site, tmp_path):
 
 
 def unknown_names_list_what_is_installed(dgm):
-    for option, message in (
-        ("--policy", "keen"),
-        ("--operator", "advise"),
-        ("--benchmark", "did you mean 'sums'"),
-        ("--model", "careful"),
+    for key, message in (
+        ("policy.name", "keen"),
+        ("operator", "advise"),
+        ("benchmark", "did you mean 'sums'"),
+        ("model", "careful"),
     ):
-        assert message in dgm("run", "--name", "wrong", option, "summs", code=2).stderr
+        assert message in dgm("run", "--name", "wrong", "--set", f"{key}=summs", code=2).stderr
     part = dgm("run", "--name", "wrong", "--set", "policy.parent=best-belif", code=2).stderr
     assert (
         "policy.parent: unknown name 'best-belif' among the parent rules (did you mean 'best-belief'?" in part
     )
-
-
-def test_settings_recombine_policies(tmp_path):
-    (file := tmp_path / "settings.toml").write_text(RECOMBINED)
-    said = re.search(r"`--policy (\S+) --set (\S+)` is `hgm`", TEXT)
-    assert resolve(file, [], {}) == resolve(None, [said[2]], {"policy.name": said[1]})
-    assert open_policy(resolve(file, [], {})).name == "hgm"

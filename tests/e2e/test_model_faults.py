@@ -1,6 +1,6 @@
 """What comes of every fault of a provider: for one call of every kind, and for a whole search.
 
-The table in ``docs/model-faults.md`` is made here: ``DGM_WRITE_DOCS=1 pytest tests/e2e/test_model_faults.py``.
+The table in ``model_faults.md`` is made here: ``DGM_WRITE_DOCS=1 pytest tests/e2e/test_model_faults.py``.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from tests.support.gateway.bench import MemoryJournal, client, gateway
 from tests.support.hosted import HANGS, KEY, PROVIDERS
 from tests.support.wire_server import Kind, Rule, Script, Scripted, WireServer
 
-DOC = Path(__file__).parents[2] / "docs" / "model-faults.md"
+DOC = Path(__file__).with_name("model_faults.md")
 PATIENT_S, HASTY_S = 30.0, 3.0
 """Time-outs: where an answer comes in the end, however busy the machine, and where it never does."""
 TRIES = 4

@@ -44,12 +44,12 @@ def perform(tmp_path, monkeypatch):
 
 
 def test_trials_on_several_cores(perform):
-    words = ["--policy", "random", "--family", "drift", "--seeds", "2", "--budget", "20", "--jobs", "2"]
+    words = ["--policy", "random", "--family", "drift", "--worlds", "2", "--budget", "20"]
     assert "random" in perform("simulate", *words)
 
 
 def test_a_search(perform):
     if not shutil.which("bwrap"):
         pytest.skip("bubblewrap is not installed")
-    words = ["--model", "offline", "--sandbox", "bubblewrap", "--max-evaluations", "1", "--json"]
+    words = ["--model", "offline", "--set", "sandbox=bubblewrap", "--max-evaluations", "1", "--json"]
     assert '"graded": 1' in perform("run", *words)

@@ -100,7 +100,9 @@ def main() -> None:
             print(f"  first screen: {seconds:.2f} s, processor time {shown.cpu_s():.2f} s")
             shown.wait(" evaluations")
             seconds = time.perf_counter() - shown.begun
-            print(f"  tree: {seconds:.1f} s, processor time {shown.cpu_s():.1f} s, {shown.memory_mb():.0f} MB")
+            print(
+                f"  tree: {seconds:.1f} s, processor time {shown.cpu_s():.1f} s, {shown.memory_mb():.0f} MB"
+            )
             shown.drain(5.0)
             press_keys(shown, "in the tree")
             for key, text in TABS:

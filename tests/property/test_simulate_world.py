@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dgm.simulate.families import FAMILIES
-from dgm.simulate.world import open_world
+from dgm.simulation.families import FAMILIES
+from dgm.simulation.world import open_world
 
 pytestmark = pytest.mark.slow
 

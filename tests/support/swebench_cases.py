@@ -1,4 +1,4 @@
-"""Logs of evaluation scripts with the verdict that each gets: the rows of ``docs/swebench-grading.md``."""
+"""Logs of evaluation scripts with the verdict of each: the rows of tests/unit/benchmarks/swebench_grading.md."""
 
 from dataclasses import dataclass
 

@@ -1,5 +1,5 @@
 """The simulator's event loop, under the name by which tests know it."""
 
-from dgm.simulate.clockwork import clock, run
+from dgm.simulation.virtual import clock, run
 
 __all__ = ["clock", "run"]

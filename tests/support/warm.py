@@ -118,7 +118,7 @@ def load() -> None:
     from dgm.cli.commands import COMMANDS
 
     targets = {command.target.partition(":")[0] for command in COMMANDS.values()}
-    packages = ("archive", "gateway", "meta", "models", "offline", "policies", "simulate")
+    packages = ("archive", "gateway", "meta", "models", "offline", "policies", "simulation")
     files = [path.relative_to(ROOT) for name in packages for path in (ROOT / "dgm" / name).rglob("[a-z]*.py")]
     kept = [".".join(path.with_suffix("").parts) for path in files]
     for name in (*sorted(targets), *sorted(kept), "docker", "rich.live", "scipy.stats", "uvicorn"):

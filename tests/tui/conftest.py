@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from dgm.archive.packed import unpack
 from dgm.archive.run import Run
-from dgm.archive.unpacking import unpack
 from dgm.tui import app
 
 EXAMPLE = Path(__file__).parents[2] / "archive" / "example" / "example.dgm"

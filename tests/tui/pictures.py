@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from textual.pilot import Pilot
 
-from dgm.archive.unpacking import unpack
+from dgm.archive.packed import unpack
 from dgm.paths import asset
 from dgm.tui.app import Browser
 from tests.support.browser.driving import drive, press, settle

@@ -111,3 +111,18 @@ def test_a_small_file_takes_little_memory_whatever_the_limit(tmp_path):
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak_bytes < 1_000_000
+
+
+def test_folders_that_are_skipped_do_not_count(tmp_path, monkeypatch):
+    monkeypatch.setattr("dgm.folders.FOLDER_FILES", 2)
+    for name in (
+        "environments/a/packages/x/1",
+        "environments/b/packages/2",
+        "environments/b/lock",
+        "tasks/3",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    assert list_files(tmp_path, "environments/*/packages") == ["environments/b/lock", "tasks/3"]
+    with pytest.raises(UserError, match="more than 2 files"):
+        list_files(tmp_path)

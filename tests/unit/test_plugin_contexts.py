@@ -3,7 +3,6 @@
 import re
 import sys
 from dataclasses import fields
-from pathlib import Path
 
 import pytest
 
@@ -24,7 +23,6 @@ from dgm.sandboxes.choose import choose
 from dgm.sandboxes.context import SandboxContext
 from tests.unit.benchmarks.test_suites import NoEngine
 
-LIBRARY = Path(__file__).parents[2] / "docs" / "library.md"
 RECORDS = {
     "operators": OperatorContext,
     "models": ModelContext,
@@ -162,10 +160,3 @@ def test_a_benchmark_may_have_the_bare_name_of_a_format():
 def test_a_benchmark_gets_the_settings_of_benchmarks():
     settings, engine = BenchmarksSettings.model_validate({"polyglot": {"attempts": 2}}), NoEngine()
     assert got_of(open_suite("whole", engine, settings)) == BenchmarkContext("whole", engine, settings)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_document_names_all_fields(kind):
-    section = LIBRARY.read_text().partition(f"`{RECORDS[kind].__name__}` (")[2].partition("\n### ")[0]
-    table = section.partition("|---|---|\n")[2].partition("\n\n")[0]
-    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == names_of(RECORDS[kind])

@@ -79,10 +79,10 @@ def test_children_that_wait_are_answered(tmp_path):
     with dgm.open(folder) as run:
         assert [row["child"] for row in run.waiting] == [2, 3]
         run.approve(2)
-        given = run.approve(3, False, reason="too\nlong")
-        assert (given.yes, given.instead_of) == (False, "")
+        answered = run.approve(3, "no", reason="too\nlong")
+        assert (answered.answered, answered.replaced, answered.running) == (3, "", False)
         assert [row["answer"] for row in run.waiting] == ["yes", "no"]
-        assert run.approve(3).instead_of == "no too long"
+        assert run.approve(3).replaced == "no too long"
         with pytest.raises(UserError, match="was stillborn already"):
             run.approve(4)
     assert read_answer(folder, 2) == ApprovalAnswer(True)
@@ -91,19 +91,18 @@ def test_children_that_wait_are_answered(tmp_path):
 def test_a_run_that_asks_nobody_says_how_one_asks(folder):
     with dgm.open("made") as run:
         assert len(run.waiting) == 0
-        with pytest.raises(
-            UserError, match=r'begin with: dgm\.evolve\(settings=\{"gates\.approve": True\}\)'
-        ):
+        with pytest.raises(UserError, match=r"asks nobody, because gates\.approve is off"):
             run.approve(1)
 
 
 @pytest.mark.starts_processes
-def test_figures_of_a_report_are_files(folder, tmp_path):
+def test_a_report_writes_its_page_and_its_figures(folder, tmp_path):
     with dgm.open("made") as run:
-        files = run.report().save_figures(tmp_path / "figures")
-        assert files and all(file.read_bytes().startswith(b"<svg") for file in files)
-        with pytest.raises(UserError, match=r"^figures "):
-            run.report().save_figures(tmp_path / "made" / "run.json")
+        view = run.report(html=tmp_path / "page.html", figures=tmp_path / "figures")
+        assert view.files[0] == tmp_path / "page.html" and view.files[0].is_file()
+        assert all(file.read_bytes().startswith(b"<svg") for file in view.files[1:])
+        with pytest.raises(UserError, match="is no folder"):
+            run.report(figures=tmp_path / "made" / "run.json")
 
 
 def test_a_control_that_would_show_nothing_is_refused_before_anything_is_performed(folder):

@@ -20,7 +20,7 @@ from tests.support.swebench_cases import ALL_PASS, CASES, FIXED, KEPT, Case, sou
 
 pytestmark = pytest.mark.starts_processes
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "swebench-grading.md"
+DOCUMENT = Path(__file__).with_name("swebench_grading.md")
 ROWS = Path(__file__).parents[2] / "docker" / "swebench" / "instances.jsonl"
 TABLE = re.compile(r"(?s)(<!-- table -->\n).*?(<!-- end of table -->)")
 

@@ -1,6 +1,8 @@
 """``dgm status`` and ``dgm show``: what they accept, and what they print for programs."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -104,3 +106,18 @@ def test_bad_input_is_one_line(
     code, out, err = dgm(capsys, *(word.replace("RUN", str(folder)) for word in words))
     assert (code, out, len(err.splitlines())) == (2, "", 1)
     assert problem in err
+
+
+@pytest.mark.starts_processes
+@pytest.mark.parametrize("words", [["status"], ["show"], ["show", "1"]])
+def test_reading_a_run_loads_no_slow_library(folder: Path, words: list[str]) -> None:
+    code = (
+        "import sys\nfrom dgm.cli.main import main\ntry:\n    main()\nexcept SystemExit as end:\n"
+        "    assert not end.code\nprint(' '.join(sys.modules))"
+    )
+    command, *rest = words
+    done = subprocess.run(
+        [sys.executable, "-c", code, command, str(folder), *rest], capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert not {"scipy", "requests", "networkx", "docker", "git", "openai", "textual", "asyncio"} & loaded

@@ -16,13 +16,12 @@ from dgm.archive.events import RunStarted
 from dgm.config import Settings
 from dgm.domain import SEED, ActionId, Born, Budget, Verdict
 from dgm.evaluation.exam import Comparison, compare_verdicts
-from dgm.report.headline import is_better
 from dgm.search.loop import LoopHooks, Search
-from dgm.simulate import clockwork
-from dgm.simulate.contenders import contender
-from dgm.simulate.memory import Memory
-from dgm.simulate.worker import SimulatedWorker, key_as_commit
-from dgm.simulate.world import open_world
+from dgm.simulation import virtual
+from dgm.simulation.policies import open_contender
+from dgm.simulation.virtual import Memory, SimulatedWorker, key_as_commit
+from dgm.simulation.world import open_world
+from dgm.views.holdout import is_better
 
 # The time is for a machine that does much else: searches take about 20 s of a processor.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -48,28 +47,28 @@ class Searched:
 
     def __init__(self, policy, seed, **overrides):
         self.world = world = open_world("hopeless", seed, **{"harmful_only": 0.0, **EQUAL, **overrides})
-        asked = contender(policy, world)
+        asked, recommend = open_contender(policy, world)
 
         async def session():
-            memory = Memory(clockwork.clock, keep=asked.policy.keeps_state)
-            worker = SimulatedWorker(world, memory.tree, clockwork.pass_time)
+            memory = Memory(keep=asked.keeps_state)
+            worker = SimulatedWorker(world, memory.tree, virtual.pass_time)
             memory.append(RunStarted(Budget(evaluations=EVALUATIONS), world.tasks))
             memory.append(memory.birth(ActionId(0), Born((), "seed", key_as_commit(world.root(), ()), "")))
-            around = LoopHooks(clock=clockwork.clock)
-            await Search(memory, asked.policy, worker, Settings(seed=seed, workers=1), around).go()
-            return memory.tree, worker.natures
+            around = LoopHooks(clock=virtual.clock)
+            await Search(memory, asked, worker, Settings(seed=seed, workers=1), around).go()
+            return memory.tree, worker.latents
 
-        self.tree, self.natures = clockwork.run(session())
-        self.best = asked.recommend(self.tree)
+        self.tree, self.latents = virtual.run(session())
+        self.best = recommend(self.tree)
 
     def verdict(self, agent, task):
-        resolved = self.world.resolves(self.natures.of(self.tree.agents[agent]), task, 0)
+        resolved = self.world.resolves(self.latents.of(self.tree.agents[agent]), task, 0)
         return Verdict.RESOLVED if resolved else Verdict.UNRESOLVED
 
     @property
     def holdout(self):
         seen = set(self.world.tasks)
-        return [task for task in self.world.items.names if task not in seen][:HOLDOUT]
+        return [task for task in self.world.names if task not in seen][:HOLDOUT]
 
     def compared(self, agent) -> Comparison:
         """The seed and an agent on the holdout tasks."""
@@ -95,7 +94,7 @@ def test_equals_are_called_better_in_at_most_5_percent_and_sampling_error(search
 
 def test_all_agents_of_these_worlds_are_equal(searches) -> None:
     for one in searches[:20]:
-        scores = {one.world.true_score(one.natures.of(agent)) for agent in one.tree.agents}
+        scores = {one.world.true_score(one.latents.of(agent)) for agent in one.tree.agents}
         assert len(one.tree.agents) > 3
         assert len(scores) == 1
         assert not set(one.holdout) & set(one.tree.tasks)

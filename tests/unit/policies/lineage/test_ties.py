@@ -15,7 +15,7 @@ TRIALS = (("hopeless", 22), ("low-retention", 14))
 SEARCH = """
 import json, sys
 from dataclasses import asdict
-from dgm.simulate.trial import Trial, perform
+from dgm.simulation.trial import Trial, perform
 
 for family, seed in json.loads(sys.argv[1]):
     result = asdict(perform(Trial("lineage", family, int(seed), budget=250)))
