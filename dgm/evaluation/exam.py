@@ -62,8 +62,6 @@ class Comparison:
     """Tasks that only the first resolved."""
     p: float
     """p-value of the exact two-sided McNemar test over the pairs, from 0 to 1."""
-    mid_p: float
-    """The mid-p value: the same with half the weight on the observed outcome."""
 
 
 def compare_candidates(exam: Run, first: AgentId, second: AgentId) -> Comparison:
@@ -82,7 +80,7 @@ def compare_verdicts(verdicts: Iterable[tuple[str, Verdict | None, Verdict | Non
     lost = tuple(name for name, one, two in pairs if one is Verdict.RESOLVED and two is not Verdict.RESOLVED)
     first, second = _tally([one for _, one, _ in pairs]), _tally([two for _, _, two in pairs])
     test = mcnemar(len(lost), len(gained))
-    return Comparison(first, second, gained, lost, test.p, test.mid_p)
+    return Comparison(first, second, gained, lost, test.p)
 
 
 def _tally(verdicts: Sequence[Verdict | None]) -> Tally:
