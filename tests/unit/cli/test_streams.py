@@ -10,6 +10,7 @@ from dgm.archive.events import RunStarted
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import Budget
+from tests.support.on_a_terminal import shown_on_a_terminal
 
 pytestmark = pytest.mark.starts_processes
 
@@ -74,7 +75,19 @@ def test_a_file_is_never_opened_in_place_of_a_closed_stream():
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_help_and_messages_use_what_the_encoding_has(encoding, archive):
     helped = shell(f"{DGM} run -h", archive, PYTHONIOENCODING=encoding)
-    assert helped.returncode == 0
+    assert "openai/..., anthropic/..." in helped.stdout
     wrong = shell(f"{DGM} status 'ru…n→★'", archive, PYTHONIOENCODING=encoding)
     assert wrong.returncode == 2
-    assert r"ru\u2026n\u2192\u2605" in wrong.stderr
+    assert "'ru...n->*'" in wrong.stderr
+
+
+def help_in(**variables):
+    environment = {**os.environ, "TERM": "dumb", **variables}
+    environment.pop("LC_ALL", None)
+    return shown_on_a_terminal([sys.executable, "-m", "dgm", "--help"], environment)
+
+
+def test_a_terminal_in_the_locale_c_is_shown_ascii():
+    assert "..." in (said := help_in(LANG="C"))
+    assert said.isascii()
+    assert "…" in help_in(LANG="C.UTF-8")
