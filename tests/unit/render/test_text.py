@@ -106,7 +106,7 @@ def test_an_ended_run_shows_no_rates_and_a_goal_shows_its_progress(tmp_path: Pat
     made.run.close()
     with Run.open(tmp_path / "run") as run:
         lines = plain(render_run(RunView.load(run, run.tree.last_at + 6 * 86_400)))
-    assert lines[0] == "run          run (interrupted, 0 s, 0 running)"
+    assert lines[0] == "run          run (interrupted, 0 s)"
     assert not any(line.startswith(("rates", "forecast")) for line in lines)
     assert lines[-1].endswith("6 d ago")
 
