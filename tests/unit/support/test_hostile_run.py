@@ -26,7 +26,9 @@ def test_it_opens_and_holds_every_kind_of_text(hostile_folder) -> None:
         assert (run.tree.evaluations, run.tree.invalid, len(run.tree.waiting)) == (26, 1, 1)
         controls = {unicodedata.category(c) for agent in run.tree.agents for c in agent.rationale}
         assert controls >= {"Cc", "Cf", "Cs", "Mn", "Lo", "So", "Zl", "Zp"}
-        assert json.loads(RunView.load(run).model_dump_json())["agents"] == len(run.tree.agents)
+        assert json.loads(json.dumps(RunView.load(run).model_dump(mode="json")))["agents"] == len(
+            run.tree.agents
+        )
 
 
 @pytest.mark.starts_processes

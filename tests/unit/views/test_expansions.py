@@ -1,9 +1,10 @@
-"""People and programs are told what expansions took of the budget of evaluations, where they take any."""
+"""Expansions use the budget of evaluations if the settings say so."""
 
 import pytest
 
+from dgm.archive.run import Run
 from dgm.cli.progress import panel_lines
-from dgm.simulation.recorded import open_recording, record
+from dgm.simulation.recorded import record_trial
 from dgm.simulation.trial import Trial
 from dgm.views.run import RunView
 
@@ -14,14 +15,13 @@ pytestmark = pytest.mark.starts_processes
 def run_of(tmp_path):
     opened = []
 
-    def made(cost):
-        trial = Trial("random", "drift", 1, budget=30, expansion_cost=cost)
-        run = open_recording(tmp_path / f"cost-{cost}", trial)
-        opened.append(run)
-        record(run, trial)
-        return run
+    def record(cost):
+        folder = tmp_path / f"cost-{cost}"
+        record_trial(folder, Trial("random", "drift", 1, budget=30, expansion_cost=cost))
+        opened.append(Run.open(folder))
+        return opened[-1]
 
-    yield made
+    yield record
     for run in opened:
         run.close()
 
