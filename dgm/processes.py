@@ -35,7 +35,10 @@ GAP_S = 5.0
 _PATH_BYTES = 103
 """Maximum length of a socket's path on every system; Linux allows 107."""
 _DESCRIPTORS = Path("/proc/self/fd")
-_CLOCK = time.CLOCK_BOOTTIME if sys.platform == "linux" else time.CLOCK_MONOTONIC
+if sys.platform == "linux":
+    _CLOCK = time.CLOCK_BOOTTIME
+else:
+    _CLOCK = time.CLOCK_MONOTONIC
 _NO_PROGRAM_YET = 0x40
 _LOOK_S = 0.1
 _given_up: ContextVar[threading.Event | None] = ContextVar("_given_up", default=None)
