@@ -373,5 +373,6 @@ class TreePane(Pane):
     def _show_panel(self) -> None:
         if self.agents.agent is not None:
             row = self.agents.rows[self.agents.agent]
-            parts: list[RenderableType] = [self.agents.heading_of(row.agent), Text(), row_facts(row), Text()]
+            name = Text.assemble("agent ", self.agents.name_of(row.agent))
+            parts: list[RenderableType] = [name, Text(), row_facts(row), Text()]
             self._panel.update(Group(*parts, *prose(row.rationale)), layout=False)

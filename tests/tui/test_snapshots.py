@@ -29,7 +29,6 @@ SCREENS = (
     Snapshot("diff", "b d"),
     Snapshot("evaluations", "b 2 right_square_bracket right_square_bracket"),
     Snapshot("task", "3 j j j enter"),
-    Snapshot("run-80x24", "5", SMALL),
 )
 
 
