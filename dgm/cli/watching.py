@@ -75,13 +75,6 @@ class TerminalWatcher(Watcher):
         if question and not confirm(question):
             raise UserError(CANCELLED)
 
-    def confirm_price(self, price: str) -> None:
-        """Ask whether the work is worth its price."""
-        if not can_ask():
-            raise UserError(f"{price}; add --yes to perform it")
-        if not confirm(f"{price}; perform it?"):
-            raise UserError(CANCELLED)
-
     def confirm_grader(self, change: str) -> None:
         """Ask whether the search may go on under another grader."""
         if self._yes:
