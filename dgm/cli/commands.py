@@ -7,11 +7,11 @@ FIRST = "dgm run --max-evaluations 120"
 
 
 class CommandSpec(NamedTuple):
-    """One command of the program."""
+    """One command of the program; its name may have two words."""
 
     name: str
     target: str
-    """``module:attribute`` of its function (``dgm.cli.app``) or click command, imported on use."""
+    """``module:attribute`` of its function (``dgm.cli.app``), imported on use."""
     summary: str
 
 
@@ -20,75 +20,52 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
         "Search",
         (
             CommandSpec("run", "dgm.cli.run:run", "Start a search for better agents."),
-            CommandSpec("resume", "dgm.cli.run:resume", "Continue a search, after a stop or a crash."),
-            CommandSpec("stop", "dgm.cli.run:stop", "Ask a running search to end gracefully."),
-            CommandSpec(
-                "status", "dgm.cli.look:status", "List runs, or print how far one is and what it spent."
-            ),
-            CommandSpec("approve", "dgm.cli.approve:approve", "Answer for children that wait for approval."),
+            CommandSpec("resume", "dgm.cli.run:resume", "Continue a search after a stop or a crash."),
+            CommandSpec("stop", "dgm.cli.run:stop", "Stop a search gracefully."),
+            CommandSpec("approve", "dgm.cli.approve:approve", "Approve or reject children that wait for you."),
         ),
     ),
     (
         "Look",
         (
-            CommandSpec(
-                "browse", "dgm.cli.browse:browse", "Look through a run in the terminal, also while it grows."
-            ),
-            CommandSpec("show", "dgm.cli.look:show", "Print a run's agents, one of them, a diff or the log."),
-            CommandSpec(
-                "report", "dgm.cli.report:report", "Is the best agent better? Also compares several runs."
-            ),
+            CommandSpec("status", "dgm.cli.look:status", "List all runs, or show a run's progress and spend."),
+            CommandSpec("show", "dgm.cli.look:show", "Show a run's tree, or an agent: results, diff, lineage."),
+            CommandSpec("browse", "dgm.cli.browse:browse", "Browse a run in the terminal, also while it grows."),
+            CommandSpec("report", "dgm.cli.report:report", "Compare the best agent with the seed, or runs."),
+            CommandSpec("replay", "dgm.cli.judging:replay", "Repeat what a run recorded, and compare."),
         ),
-    ),
-    (
-        "Repeat",
-        (
-            CommandSpec(
-                "replay",
-                "dgm.cli.judging:replay",
-                "Repeat decisions, lineages or evaluations, and compare.",
-            ),
-        ),
-    ),
-    (
-        "Compare",
-        (CommandSpec("simulate", "dgm.cli.simulate:simulate", "Try policies in worlds that cost nothing."),),
     ),
     (
         "Use",
         (
-            CommandSpec(
-                "evaluate",
-                "dgm.cli.judging:evaluate",
-                "Evaluate agents on the tasks of a suite, or grade patches.",
-            ),
+            CommandSpec("evaluate", "dgm.cli.judging:evaluate", "Evaluate agents, or grade predictions."),
             CommandSpec("solve", "dgm.cli.judging:solve", "Let an agent work on a repository of yours."),
-            CommandSpec(
-                "export", "dgm.cli.export:export", "Write a run, or an agent of it, for other programs."
-            ),
+            CommandSpec("export", "dgm.cli.export:export", "Write an agent, tables or a packed run."),
+            CommandSpec("simulate", "dgm.cli.simulate:simulate", "Compare search policies without a model."),
         ),
     ),
     (
-        "Machine",
+        "Set up",
         (
-            CommandSpec("agent init", "dgm.cli.agent:init", "Write a working agent, to be changed."),
-            CommandSpec(
-                "agent check", "dgm.cli.agent:check", "Check what would stop a search with an agent."
-            ),
-            CommandSpec(
-                "agent ablate", "dgm.cli.agent:ablate", "Evaluate an agent without each of its parts."
-            ),
-            CommandSpec("benchmark list", "dgm.cli.benchmark:list_", "List the benchmarks."),
-            CommandSpec("benchmark show", "dgm.cli.benchmark:show", "Show a benchmark, or one of its tasks."),
-            CommandSpec("benchmark fetch", "dgm.cli.benchmark:fetch", "Fetch or build the images of tasks."),
-            CommandSpec("benchmark verify", "dgm.cli.benchmark:verify", "Check that tasks are sound."),
-            CommandSpec("benchmark mine", "dgm.cli.benchmark:mine", "Turn a repository into tasks."),
-            CommandSpec("benchmark make", "dgm.cli.benchmark:make", "Merge, filter, split or import suites."),
-            CommandSpec("doctor", "dgm.cli.doctor:doctor", "Check that this machine can run a search."),
+            CommandSpec("doctor", "dgm.cli.doctor:doctor", "Check this machine; fix, clean, list settings."),
+            CommandSpec("agent init", "dgm.cli.agent:init", "Create an agent from a template."),
+            CommandSpec("agent check", "dgm.cli.agent:check", "Check that an agent can work on a task."),
+            CommandSpec("agent ablate", "dgm.cli.agent:ablate", "Measure what each part of an agent adds."),
+            CommandSpec("benchmark list", "dgm.cli.benchmark:list_", "List task suites."),
+            CommandSpec("benchmark show", "dgm.cli.benchmark:show", "Show a suite, or one of its tasks."),
+            CommandSpec("benchmark fetch", "dgm.cli.benchmark:fetch", "Prepare a suite's images."),
+            CommandSpec("benchmark verify", "dgm.cli.benchmark:verify", "Check that a suite's tasks are sound."),
+            CommandSpec("benchmark mine", "dgm.cli.benchmark:mine", "Turn a repository's history into tasks."),
+            CommandSpec("benchmark make", "dgm.cli.benchmark:make", "Import, merge, filter or split suites."),
         ),
     ),
 )
 
+GROUPS = {
+    "agent": "Create, check or ablate an agent of yours.",
+    "benchmark": "List, show, fetch, verify, mine or make task suites.",
+}
+"""First word of several commands → what they do together."""
 COMMANDS = {command.name: command for _, group in SECTIONS for command in group}
 
 MOVED: dict[str, str] = {
@@ -162,32 +139,29 @@ MOVED: dict[str, str] = {
 """Former command, or command and option → its form of today."""
 
 
-def group_text(group: str) -> str:
-    """Return the help of commands that begin with the same word; empty if there are none."""
-    lines = [
-        f"  {name:<16}  {spec.summary}" for name, spec in COMMANDS.items() if name.startswith(f"{group} ")
-    ]
-    return "\n".join([f"Usage: dgm {group} COMMAND [OPTIONS] …", "", *lines]) if lines else ""
-
-
 def help_text() -> str:
     """Return the text of ``dgm --help``."""
     lines = [
-        "Usage: dgm COMMAND [OPTIONS] …",
+        "Usage: dgm COMMAND [OPTIONS]",
         "",
         "Evolve coding agents: a growing archive of agents that edit their own source,",
         "validated in sandboxes and scored by the metaproductivity of their clades.",
     ]
-    for title, group in SECTIONS:
+    for title, commands in SECTIONS:
+        words = {command.name.split()[0]: command.summary for command in commands}
         lines += ["", f"{title}:"]
-        lines += [f"  {command.name:<16} {command.summary}" for command in group]
+        lines += [f"  {word:<10} {GROUPS.get(word, summary)}" for word, summary in words.items()]
     lines += [
         "",
-        "Options:",
-        "  --version             Print the version.",
-        "  --install-completion  Let your shell complete commands and options.",
-        "  -h, --help            Print this. Every command has a --help of its own.",
-        "",
-        f"Start with: dgm doctor, then {FIRST}",
+        "Every command has --help. --install-completion lets your shell complete them.",
+        f"Start with 'dgm doctor', then '{FIRST}'.",
     ]
+    return "\n".join(lines)
+
+
+def group_help(group: str) -> str:
+    """Return the text of ``dgm GROUP --help``."""
+    commands = [command for command in COMMANDS.values() if command.name.split()[0] == group]
+    lines = [f"Usage: dgm {group} COMMAND [OPTIONS]", "", GROUPS[group], "", "Commands:"]
+    lines += [f"  {command.name.split()[1]:<8} {command.summary}" for command in commands]
     return "\n".join(lines)

@@ -18,4 +18,4 @@ for _command in COMMANDS.values():
         if _group and _group not in _groups:
             _groups[_group] = app[_group] if _group in app else App(name=_group)
             app.command(_groups[_group])
-        (_groups[_group] if _group else app).command(_function, name=_name, help=_command.summary)
+        (_groups[_group] if _group else app).command(_function, name=_name)

@@ -117,10 +117,9 @@ def _reason_lines(agent: AgentEvaluation, name: str) -> Iterator[str]:
 
 
 def _pairs_text(pairs: PairedView) -> str:
-    mid = fmt.p_value(pairs.mcnemar_mid_p).replace("p = ", "mid-p ").replace("p < ", "mid-p < ")
     return (
         f"{len(pairs.gained)} gained, {len(pairs.lost)} lost on {fmt.count(pairs.first.n, 'task')}; "
-        f"exact McNemar {fmt.p_value(pairs.mcnemar_p)} ({mid})"
+        f"exact McNemar {fmt.p_value(pairs.mcnemar_p)}"
     )
 
 

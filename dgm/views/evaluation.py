@@ -25,8 +25,6 @@ class PairedView(View):
     """Tasks that only the first resolved."""
     mcnemar_p: float
     """p-value of the exact two-sided McNemar test."""
-    mcnemar_mid_p: float
-    """Its mid-p value: half the weight on the observed outcome."""
 
     @classmethod
     def of(cls, pairs: Comparison) -> Self:
@@ -37,7 +35,6 @@ class PairedView(View):
             gained=pairs.gained,
             lost=pairs.lost,
             mcnemar_p=pairs.p,
-            mcnemar_mid_p=pairs.mid_p,
         )
 
 

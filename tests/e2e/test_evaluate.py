@@ -216,9 +216,6 @@ def test_exported_patches_are_graded_as_the_agents_were(dgm, run, tmp_path):
     ("words", "said"),
     [
         (["--benchmark", "swebench"], "say which"),
-        ([], "--benchmark: name the suite"),
-        (["--benchmark", "starter", "--model", "offline"], "--model: does not apply"),
-        (["--benchmark", "starter", "--attempts", "2"], "--attempts: predictions are graded once"),
         (["--benchmark", "starter", "--split", "holdout"], "no prediction is on a holdout task"),
         (["--benchmark", "starter", "--tasks", "nope"], "has no prediction for nope"),
         (["--benchmark", asset("benchmarks", "starter", "tasks")], "no suite.toml"),

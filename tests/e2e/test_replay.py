@@ -183,9 +183,6 @@ def test_live_work_stays_within_its_money_and_goes_on_with_more(dgm, copy, tmp_p
     ("words", "message"),
     [
         (["--live", "offline"], "--what: a decision asks no model"),
-        (["seed"], "--what: decisions belong to the run"),
-        (["--what", "evaluations", "--max-usd", "1"], "--max-usd: applies to live replays only"),
-        (["--what", "work", "--live", "offline"], "--what: work repeats recorded replies"),
         (["99", "--what", "evaluations"], "no agent '99'"),
         (["1", "--what", "lineage", "--live", "gpt-99"], "gpt-99"),
         (["1", "--what", "lineage", "--live", "openai/gpt-6.2-sol"], "OPENAI_API_KEY is not set"),

@@ -87,9 +87,11 @@ def test_a_recorded_search_is_a_run_like_any_other(dgm, tmp_path):
     status = dgm.json("status", folder)
     dgm("simulate", *ONE, "--record", folder)
     assert dgm.json("status", folder)["evaluations"] == status["evaluations"]
+    assert "★" in dgm("show", folder).stdout
+    assert dgm.json("show", folder, "best", "--lineage")["lineage"][0]["agent"] == 0
     assert dgm.json("replay", folder)["identical"]
     assert "another trial" in dgm("simulate", *ONE[:-1], "50", "--record", folder, code=2).stderr
-    dgm("resume", folder, code=2)
+    assert "is simulated" in dgm("resume", folder, code=2).stderr
     for words in (("report", folder, "--holdout"), ("evaluate", f"{folder}:best")):
         assert "is simulated" in dgm(*words, code=2).stderr
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import networkx
 import pytest
+from dgm.analysis.graph import to_networkx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dgm.analysis.graph import to_networkx
 from dgm.archive.events import (
     ActionLost,
     ActionStarted,

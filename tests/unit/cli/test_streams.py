@@ -63,7 +63,7 @@ def test_closed_streams_lead_nowhere(words, code, archive):
 
 
 def test_a_file_is_never_opened_in_place_of_a_closed_stream():
-    script = "import os, sys; from dgm.cli.streams import open_streams; open_streams()\n"
+    script = "import os, sys; from dgm.cli.main import _open_streams; _open_streams()\n"
     script += f"file = open({os.devnull!r}); os.write(2, str(file.fileno() > 2).encode())"
     done = subprocess.run(
         ["bash", "-c", f'{sys.executable} -c "$0" <&- >&-', script], capture_output=True, check=True

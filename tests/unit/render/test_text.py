@@ -61,6 +61,15 @@ def test_the_screen_of_a_running_search(tmp_path: Path) -> None:
         "now_unix_s": 1e9,
         "began_unix_s": 1e9 - 7200,
         "seconds": 3600.0,
+        "rates": view.rates.model_copy(  # type: ignore[union-attr]
+            update={
+                "window_s": 3600.0,
+                "evaluations_per_hour": 2.0,
+                "tokens_per_second": 6.0,
+                "usd_per_hour": 0.2,
+            }
+        ),
+        "budget": {"usd": view.budget["usd"].model_copy(update={"left_s": 5400.0})},
         "last_event": view.last_event.model_copy(update={"at_unix_s": 1e9 - 3600, "age_s": 3600.0}),  # type: ignore[union-attr]
         "under_way": tuple(
             action.model_copy(update={"since_unix_s": 1e9 - 3600, "age_s": 3600.0})
