@@ -7,143 +7,90 @@ The public names are imported when they are first asked for; importing ``dgm`` i
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dgm import replay
-    from dgm.api.ablating import Ablation, Effect, PartEffect, ablate
-    from dgm.api.archive import clean, remove, unpack, verify
-    from dgm.api.calibrating import CalibrateArguments, CalibratedSuite, calibrate_suite
-    from dgm.api.comparing import ComparisonView, compare
-    from dgm.api.evaluating import (
-        EvaluateArguments,
-        EvaluationView,
-        GradeArguments,
-        evaluate,
-        evaluate_async,
-        grade_predictions,
-    )
-    from dgm.api.machine import MachineView, doctor, settings, variables
+    from dgm.api.ablating import agent_ablate
+    from dgm.api.batching import BatchView, evolve_batch
+    from dgm.api.control import approve, stop
+    from dgm.api.evaluating import evaluate
+    from dgm.api.exporting import export
+    from dgm.api.machine import build_images, clean, doctor, settings
+    from dgm.api.mining import benchmark_mine
+    from dgm.api.own_agent import agent_check, agent_init
+    from dgm.api.report import report
     from dgm.api.runs import runs
-    from dgm.api.sandboxes import build_images, clean_sandboxes, images
-    from dgm.api.search import (
-        Budget,
-        Evolution,
-        EvolveArguments,
-        ResumeArguments,
-        evolve,
-        evolve_async,
-        open,  # noqa: A004  (as gzip.open)
-    )
-    from dgm.api.seeds import AgentCheckView, check_agent, init_agent, seed_agents
+    from dgm.api.search import Evolution, evolve, open  # noqa: A004
     from dgm.api.simulating import Simulation, families, simulate
-    from dgm.api.solving import Solution, SolveArguments, solve, solve_async
+    from dgm.api.solving import Solution, solve
     from dgm.api.suites import (
-        MiningOptions,
-        SuiteView,
-        filter_suite,
-        import_suite,
-        merge_suites,
-        mine_benchmark,
-        split_suite,
-        suite,
-        suites,
+        benchmark_fetch,
+        benchmark_list,
+        benchmark_make,
+        benchmark_show,
+        benchmark_verify,
     )
-    from dgm.api.sweeping import SweepView, plan_sweep, sweep
     from dgm.api.trusting import trust
+    from dgm.views.evaluation import EvaluationView
 
 __version__ = "0.1.0"
 __all__ = [
-    "Ablation",
-    "AgentCheckView",
-    "Budget",
-    "CalibrateArguments",
-    "CalibratedSuite",
-    "ComparisonView",
-    "Effect",
-    "EvaluateArguments",
+    "BatchView",
     "EvaluationView",
     "Evolution",
-    "EvolveArguments",
-    "GradeArguments",
-    "MachineView",
-    "MiningOptions",
-    "PartEffect",
-    "ResumeArguments",
     "Simulation",
     "Solution",
-    "SolveArguments",
-    "SuiteView",
-    "SweepView",
     "__version__",
-    "ablate",
+    "agent_ablate",
+    "agent_check",
+    "agent_init",
+    "approve",
+    "benchmark_fetch",
+    "benchmark_list",
+    "benchmark_make",
+    "benchmark_mine",
+    "benchmark_show",
+    "benchmark_verify",
     "build_images",
-    "calibrate_suite",
-    "check_agent",
     "clean",
-    "clean_sandboxes",
-    "compare",
     "doctor",
     "evaluate",
-    "evaluate_async",
     "evolve",
-    "evolve_async",
+    "evolve_batch",
+    "export",
     "families",
-    "filter_suite",
-    "grade_predictions",
-    "images",
-    "import_suite",
-    "init_agent",
-    "merge_suites",
-    "mine_benchmark",
     "open",
-    "plan_sweep",
-    "remove",
     "replay",
+    "report",
     "runs",
-    "seed_agents",
     "settings",
     "simulate",
     "solve",
-    "solve_async",
-    "split_suite",
-    "suite",
-    "suites",
-    "sweep",
+    "stop",
     "trust",
-    "unpack",
-    "variables",
-    "verify",
 ]
 
 _PLACES = {
-    "ablating": ("Ablation", "Effect", "PartEffect", "ablate"),
-    "archive": ("clean", "remove", "unpack", "verify"),
-    "calibrating": ("CalibrateArguments", "CalibratedSuite", "calibrate_suite"),
-    "comparing": ("ComparisonView", "compare"),
+    "ablating": ("agent_ablate",),
+    "exporting": ("export",),
+    "batching": ("BatchView", "evolve_batch"),
+    "control": ("approve", "stop"),
+    "report": ("report",),
     "evaluating": (
-        "EvaluateArguments",
         "EvaluationView",
-        "GradeArguments",
         "evaluate",
-        "evaluate_async",
-        "grade_predictions",
     ),
-    "search": ("Budget", "Evolution", "EvolveArguments", "ResumeArguments", "evolve", "evolve_async", "open"),
-    "machine": ("MachineView", "doctor", "settings", "variables"),
+    "search": ("Evolution", "evolve", "open"),
+    "machine": ("build_images", "clean", "doctor", "settings"),
+    "mining": ("benchmark_mine",),
     "runs": ("runs",),
-    "seeds": ("AgentCheckView", "check_agent", "init_agent", "seed_agents"),
-    "solving": ("Solution", "SolveArguments", "solve", "solve_async"),
+    "own_agent": ("agent_check", "agent_init"),
     "simulating": ("Simulation", "families", "simulate"),
-    "sandboxes": ("build_images", "clean_sandboxes", "images"),
+    "solving": ("Solution", "solve"),
     "suites": (
-        "MiningOptions",
-        "SuiteView",
-        "filter_suite",
-        "import_suite",
-        "merge_suites",
-        "mine_benchmark",
-        "split_suite",
-        "suite",
-        "suites",
+        "benchmark_fetch",
+        "benchmark_list",
+        "benchmark_make",
+        "benchmark_show",
+        "benchmark_verify",
     ),
-    "sweeping": ("SweepView", "plan_sweep", "sweep"),
     "trusting": ("trust",),
 }
 """Modules of ``dgm.api`` and the public names in them."""

@@ -14,25 +14,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dgm import __version__, references
-from dgm.analysis.budgets import Ending
+from dgm import __version__, plugins
 from dgm.analysis.goals import open_goals, refuse_unreachable
-from dgm.archive.events import Control, Event, Recorded, RunStarted
+from dgm.archive.events import Event, Recorded, RunStarted
 from dgm.archive.live_calls import remove_live_calls, write_live_calls
 from dgm.archive.run import Run
+from dgm.archive.this_machine import machine_name
 from dgm.benchmarks.grader_version import differ_in_grader, name_grader
 from dgm.benchmarks.opening import check_images, open_suite, statement_of
 from dgm.benchmarks.opening import parts as benchmark_parts
 from dgm.config import LimitSettings, Settings
-from dgm.domain import SEED, ActionId, Agent, Budget, Split, TaskId
+from dgm.domain import SEED, ActionId, Budget, Split, TaskId
 from dgm.errors import Infrastructure, UserError
-from dgm.evaluation.control import Examination, enter_control
-from dgm.evaluation.exam import FOLDER, enter_agent
 from dgm.gateway.journal import RunJournal
 from dgm.gateway.lease import CallLimits
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.server import Gateway, LendingRules
-from dgm.live_telling import tell_changes
 from dgm.meta import registry
 from dgm.meta.editors import freeze_editor, load_editor
 from dgm.meta.prompts import KEY as PROMPTS
@@ -44,7 +41,7 @@ from dgm.models.builtin import DryRun
 from dgm.models.choose import OFFLINE, OFFLINE_VERSION, all_names, drawing_of, open_models
 from dgm.policies.registry import POLICIES, open_policy, refuse_idle
 from dgm.protocols import Benchmark, LentModel, Needs, Operator, SandboxEngine, WireModel
-from dgm.sandboxes.choose import choose, tell_nodes
+from dgm.sandboxes.choose import choose, publish_changes, tell_nodes
 from dgm.sandboxes.engine_address import note_engine
 from dgm.sandboxes.threads import allow_threads
 from dgm.search import run_settings
@@ -53,8 +50,6 @@ from dgm.search.endless import check_budget_ends_run
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.model_checks import prices_of
 from dgm.search.run_controller import RunController
-from dgm.search.stopping import perform_until_stopped
-from dgm.this_machine import machine_name
 from dgm.worker.supplies import AgentSupplies
 from dgm.worker.worker import Worker, commit_seed
 
@@ -157,67 +152,6 @@ def _finish_creation(run: Run, settings: Settings, parts: RunParts) -> None:
         run.append(run.birth(commit_seed(run, read_seed(seed_of(settings))), ActionId(0)))
 
 
-def open_exam(run: Run, settings: Settings, parts: RunParts) -> Run:
-    """Return a run's examination on the holdout split, open to write; create it if there is none."""
-    folder = run.folder / FOLDER
-    check_benchmark(run, parts)
-    if not (folder / "run.json").exists():
-        return Run.create(folder, record_of(folder, settings, parts))
-    return Run.open(folder, write=True)
-
-
-async def examine(
-    exam: Run,
-    settings: Settings,
-    parts: RunParts,
-    on_event: OnEvent,
-    begins: Callable[[Search], None] = lambda _: None,
-) -> Ending:
-    """Let the candidates of an examination work on every task that they have not worked on yet.
-
-    Then let its control, if the session has one, make its remaining attempts. ``begins`` gets the loop that does it.
-    """
-
-    async def work(hand_over: Callable[[Search], None]) -> Ending:
-        async with open_worker(exam, settings, parts, on_event) as worker:
-            around = LoopHooks(on_event, GatewayAvailability(worker.gateway))
-            search = Search(RunController(exam, settings), Examination(), worker, settings, around)
-            hand_over(search)
-            begins(search)
-            return await search.go()
-
-    return await perform_until_stopped(exam, work)
-
-
-def begin_exam(
-    exam: Run,
-    run: Run,
-    agents: Sequence[Agent],
-    usd: float | None,
-    parts: RunParts,
-    control: Control | None = None,
-) -> None:
-    """Enter agents of a run into its examination on the holdout tasks.
-
-    Args:
-        exam: from ``open_exam``.
-        run: the search.
-        agents: the seed first.
-        usd: limit on the examination's cost over all its sessions, in USD.
-        parts: of the run.
-        control: from ``control_of``; None: this session makes no attempts for the control of equal spend.
-    """
-    tasks = tuple(task.id for task in parts.benchmark.tasks(Split.HOLDOUT))
-    resumed = bool(exam.tree.agents)
-    exam.append(
-        RunStarted(Budget(usd=usd), tasks, resumed=resumed, control=control, kernel=platform.release())
-    )
-    for agent in agents:
-        enter_agent(exam, run, agent)
-    if control is not None:
-        enter_control(exam, run)
-
-
 def settings_of(run: Run) -> Settings:
     """Return the current settings of a run; see ``dgm.search.run_settings``."""
     return run_settings.settings_of(run)
@@ -289,7 +223,8 @@ def check_benchmark(run: Run, parts: RunParts) -> None:
         raise UserError(
             f"{run.name}: benchmark {parts.benchmark.name} has changed since the run began "
             f"({before[:12]} then, {parts.benchmark.version[:12]} now); its verdicts would not compare. "
-            f"The run was begun by dgm {began_with}: go on with that dgm, or with the suite of then by --benchmark PATH"
+            f"The run was begun by dgm {began_with}: go on with that dgm, or set "
+            "benchmark to the path of the suite of then"
         )
 
 
@@ -321,16 +256,21 @@ def record_of(folder: Path, settings: Settings, parts: RunParts) -> Mapping[str,
         },
         run_settings.NATIVE_NAMES: True,
         PROMPTS: load_shipped(),
-        **({OBJECTS: objects} if (objects := references.record_versions(_find_references(settings))) else {}),
+        **({OBJECTS: objects} if (objects := _object_versions(settings)) else {}),
     }
 
 
-def _find_references(settings: Settings) -> Mapping[str, Sequence[str]]:
-    """Return the names in the settings that may be references, by kind."""
-    return {
+def _object_versions(settings: Settings) -> Mapping[str, Mapping[str, str | None]]:
+    """Return the version of each object that the settings name by reference, by kind."""
+    names = {
         "policies": [settings.policy.name],
         "operators": settings.operator_names,
         "benchmarks": benchmark_parts(settings.benchmark),
+    }
+    return {
+        group: {name: plugins.digest_of(group, name) for name in group_names if plugins.is_reference(name)}
+        for group, group_names in names.items()
+        if any(map(plugins.is_reference, group_names))
     }
 
 
@@ -342,7 +282,7 @@ def warn_changed_objects(run: Run) -> None:
     """
     for group, versions in run.config.get(OBJECTS, {}).items():
         for name, version in versions.items():
-            if references.digest_of(group, name) != version:
+            if plugins.digest_of(group, name) != version:
                 log.warning("%s: %s, one of its %s, has changed since the run began", run.name, name, group)
 
 
@@ -384,7 +324,7 @@ async def open_worker(
         rules = LendingRules(settings.models.aliases, drawing_of(settings), run_settings.fixed_name_of(run))
         async with (
             Gateway(folder, journal, models, ledger, limits, rules) as gateway,
-            tell_changes(
+            publish_changes(
                 gateway.caller.count_live,
                 partial(write_live_calls, run.folder),
                 partial(remove_live_calls, run.folder),

@@ -1,9 +1,14 @@
-"""Files and JSON that a stranger may have made, read with bounds: on size, nesting and values, and through no link."""
+"""Input that a stranger may have made, read with bounds: on size, nesting and values, and through no link.
 
+Files, JSON, Python source, and requirements of packages.
+"""
+
+import ast
 import json
 import os
 import re
 import stat
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +22,9 @@ MAX_VALUES = 2_000_000
 """Maximum number of commas and brackets of a JSON text, which bounds its values."""
 MAX_DEPTH = 100
 """Maximum nesting of a JSON text. Every recursive function of dgm gets as deep without exceeding Python's limit."""
+_PLAIN = re.compile(r"""[\w.\[\],<>=!~*+;'"() -]+""", re.ASCII)
+"""A requirement without anything that an installer could take for an address, a path or a variable."""
+_parsing = threading.Lock()
 _TOKENS = re.compile(r'[\[{]+|[\]}]+|"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 
 
@@ -96,19 +104,52 @@ def refuse_odd_values(place: object) -> Iterator[None]:
     except DgmError:
         raise
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
-        raise ArchiveCorrupt(
-            f"{place}: not what dgm wrote ({error!r}); check it with dgm archive verify"
-        ) from error
+        raise ArchiveCorrupt(f"{place}: not what dgm wrote ({error!r}); restore it from a copy") from error
 
 
 def _is_too_deep(text: str) -> bool:
     depth = 0
-    for found in _TOKENS.finditer(text):
-        first = text[found.start()]
+    for token in _TOKENS.finditer(text):
+        first = text[token.start()]
         if first in "[{":
-            depth += found.end() - found.start()
+            depth += token.end() - token.start()
             if depth > MAX_DEPTH:
                 return True
         elif first != '"':
-            depth -= found.end() - found.start()
+            depth -= token.end() - token.start()
     return False
+
+
+def parse_python(source: str | bytes) -> ast.Module:
+    """Call ``ast.parse`` under a lock, one call at a time.
+
+    Until Python 3.11.8 and 3.12.2, two threads inside it corrupt each other's recursion count, and one of them gets a
+    ``SystemError`` (https://github.com/python/cpython/issues/106905).
+
+    :raises SyntaxError: the source is not Python; also ``ValueError``, ``RecursionError`` or ``MemoryError``.
+    """
+    with _parsing:
+        return ast.parse(source)
+
+
+def parse_literal(source: str) -> Any:  # noqa: ANN401  (any literal)
+    """Call ``ast.literal_eval``, with the parsing under the same lock.
+
+    :raises SyntaxError, ValueError: the source is no literal; also as ``parse_python`` raises, or ``TypeError``.
+    """
+    with _parsing:
+        tree = ast.parse(source.lstrip(" \t"), mode="eval")
+    return ast.literal_eval(tree)
+
+
+def plain_requirement(text: str) -> str:
+    """Return a requirement as ``NAME[extras]specifier; marker``; empty if it is an address, a path or an option."""
+    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.utils import canonicalize_name
+
+    try:
+        parsed = Requirement(text.strip())
+    except (InvalidRequirement, RecursionError):
+        return ""
+    parsed.name = canonicalize_name(parsed.name)
+    return str(parsed) if not parsed.url and _PLAIN.fullmatch(str(parsed)) else ""

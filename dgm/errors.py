@@ -51,7 +51,7 @@ class Hint:
         return f"{self.purpose}: dgm.{name}({', '.join([*arguments, *options])})"
 
 
-METHODS = ("resume", "report", "replay", "approve", "export")
+METHODS = ("resume", "report", "replay", "approve")
 """Commands that are methods of an open run in Python."""
 
 
@@ -85,8 +85,8 @@ class UserError(DgmError, ValueError):
 
 
 def option_name(parameter: str) -> str:
-    """Return the option of a parameter: ``max_usd`` → ``--max-usd``."""
-    return "--" + parameter.replace("_", "-")
+    """Return the option of a parameter: ``max_usd`` → ``--max-usd``; that of ``settings`` is ``--set``."""
+    return "--set" if parameter == "settings" else "--" + parameter.replace("_", "-")
 
 
 class Infrastructure(DgmError, OSError):
@@ -94,7 +94,7 @@ class Infrastructure(DgmError, OSError):
 
 
 class StoodStill(Infrastructure):
-    """Work failed while dgm itself was stopped or suspended (``dgm.standstill``); nothing is wrong otherwise."""
+    """Work failed while dgm itself was stopped or suspended (``dgm.processes``); nothing is wrong otherwise."""
 
 
 class ProviderRefuses(Infrastructure):

@@ -2,11 +2,16 @@
 
 Pipes, sockets and devices are never opened. Links are resolved step by step, so that not even the place that a link
 leads to is looked at before it is known to lie below the folder. Writing is left to ``dgm.archive.snapshots``.
+
+``docker_context`` follows a ``.dockerignore`` by the rules of Docker's documentation. The last pattern that matches a
+file, or a folder above it, decides; ``!`` takes it in again. ``**`` stands for any number of folders.
 """
 
 import os
+import posixpath
+import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -19,6 +24,10 @@ FOLDER_BYTES = 1_000_000_000
 FOLDER_FILES = 100_000
 MAX_LINKS = 40
 """Links on the way to one file, as in Linux."""
+MOST_PATTERNS, MOST_PARTS = 500, 2000
+"""Maximum numbers of a ``.dockerignore``."""
+RULES = ".dockerignore"
+_ESCAPED = re.compile(r"\\(.)")
 IGNORED = frozenset({"__pycache__", ".git"})
 FILE, PROGRAM, LINK = 0o100644, 0o100755, 0o120000
 
@@ -64,27 +73,27 @@ def resolve_below(folder: Path, name: str) -> Path:
     Raises:
         UserError: the name or a link leads out of the folder, or the links have no end.
     """
-    found: list[str] = []
+    parts: list[str] = []
     if name.startswith("/") or "\0" in name:
         raise _outside(folder, name)
-    left = _parts(name)
+    remaining = _parts(name)
     links = 0
-    while left:
-        part = left.pop()
+    while remaining:
+        part = remaining.pop()
         if part == "..":
-            if not found:
+            if not parts:
                 raise _outside(folder, name)
-            found.pop()
+            parts.pop()
             continue
-        target = _link_target(folder.joinpath(*found, part))
+        target = _link_target(folder.joinpath(*parts, part))
         if target is None:
-            found.append(part)
+            parts.append(part)
             continue
         links += 1
         if target.startswith("/") or links > MAX_LINKS:
             raise _outside(folder, name)
-        left += _parts(target)
-    return folder.joinpath(*found)
+        remaining += _parts(target)
+    return folder.joinpath(*parts)
 
 
 def list_files(folder: Path, skip: str = "") -> list[str]:
@@ -175,3 +184,64 @@ def _link_target(path: Path) -> str | None:
 
 def _outside(folder: Path, name: str) -> UserError:
     return UserError(f"{folder / name.lstrip('/')}: leads out of {folder}; put a copy of what it names there")
+
+
+def docker_context(files: Snapshot, dockerfile: str = "Dockerfile") -> Snapshot:
+    """Return the files of a folder that its Dockerfile may copy, and the Dockerfile itself.
+
+    Raises:
+        UserError: there are too many patterns.
+    """
+    rules = next((files[name] for name in (f"{dockerfile}{RULES}", RULES) if name in files), None)
+    if rules is None:
+        return files
+    patterns = _read_patterns(rules.data.decode("utf-8-sig", "replace"))
+    return {
+        name: entry for name, entry in files.items() if name == dockerfile or not _is_ignored(name, patterns)
+    }
+
+
+Pattern = tuple[bool, tuple[str, ...]]
+"""True for a pattern with ``!``, which takes files in again; and the parts of the pattern."""
+
+
+def _read_patterns(text: str) -> Sequence[Pattern]:
+    patterns = []
+    for line in text.splitlines():
+        again, plain = line.strip().startswith("!"), line.strip().removeprefix("!").strip()
+        path = re.sub(r"(?:\*\*/)+", "**/", posixpath.normpath(plain).lstrip("/"))
+        if plain and not line.startswith("#") and path not in (".", ""):
+            patterns.append((again, tuple(map(_translate, path.split("/")))))
+    if len(patterns) > MOST_PATTERNS or sum(len(parts) for _, parts in patterns) > MOST_PARTS:
+        raise UserError(
+            f"{RULES}: more than {MOST_PATTERNS} patterns, or {MOST_PARTS} folders in them; use fewer"
+        )
+    return patterns
+
+
+def _translate(part: str) -> str:
+    """Return a part of a pattern as ``fnmatch`` writes it."""
+    negated = part.replace("[^", "[!")
+    return _ESCAPED.sub(lambda match: f"[{match[1]}]" if match[1] in "*?[" else match[1], negated)
+
+
+def _is_ignored(name: str, patterns: Sequence[Pattern]) -> bool:
+    parts = tuple(name.split("/"))
+    return next((not again for again, pattern in reversed(patterns) if _matches(parts, pattern)), False)
+
+
+def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
+    """Return whether a pattern matches a path or one of the folders above it."""
+    places = {0}
+    for part in parts:
+        for place in sorted(places):
+            # Two stars may stand for no folder at all.
+            while pattern[place] == "**" and place + 1 < len(pattern):
+                place += 1
+                places.add(place)
+        stars = {place for place in places if pattern[place] == "**"}
+        following = {place + 1 for place in places - stars if fnmatchcase(part, pattern[place])}
+        if len(pattern) in following or len(pattern) - 1 in stars:
+            return True
+        places = stars | following
+    return False

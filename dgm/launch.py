@@ -1,30 +1,29 @@
-"""The one path on which ``dgm run``, ``dgm resume`` and ``dgm.evolve`` begin and continue a search.
+"""The one path on which every search begins and continues.
 
 A session is prepared before anything is written or paid for: settings, sandboxes, benchmark, the seed's own
 start, and one small call to each model. A ``Watcher`` informs and asks the caller on the way.
 """
 
-import logging
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from dgm import assemble
 from dgm.analysis.budgets import Ending
+from dgm.api.watcher import Watcher
 from dgm.archive.begun_checks import begin_checks, end_checks
-from dgm.archive.events import Event, Recorded
+from dgm.archive.events import Event
 from dgm.archive.finding import archive_folders
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.consents import remember_own
 from dgm.domain import SEED, Budget
-from dgm.errors import Infrastructure, UserError
+from dgm.errors import Hint, Infrastructure, UserError
 from dgm.evaluation.evaluating import PLAN as EVALUATION
 from dgm.meta.seeds import read_seed, seed_of
-from dgm.models.auto import Offer, settle_auto
+from dgm.models.auto import settle_auto
 from dgm.models.choose import AUTO, all_names
 from dgm.models.reach import list_reach
 from dgm.paths import NOT_RUNS
@@ -40,56 +39,7 @@ from dgm.search.stopping import perform_until_stopped
 from dgm.simulation import PLAN as SIMULATION
 from dgm.worker.rehearsal import rehearse
 
-log = logging.getLogger(__name__)
-
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
-
-
-class Watcher:
-    """The callbacks by which a session informs and asks its caller; by default silent and unwilling to spend."""
-
-    def may_use(self, offer: Offer) -> bool:
-        """Return whether ``auto`` may take a model that costs money.
-
-        Raises:
-            UserError: the answer is unknown, and nobody can be asked.
-        """
-        raise UserError(
-            f"{offer.key_variable} is set: name the model {offer.model} to use it (this costs money)"
-        )
-
-    def model_chosen(self, why: str) -> None:
-        """Hear which model ``auto`` stands for, and why."""
-
-    def confirm(self, settings: Settings, budget: Budget, spent_usd: float) -> None:
-        """Agree to what the session may cost.
-
-        Raises:
-            UserError: the caller does not agree.
-        """
-
-    def confirm_grader(self, change: str) -> None:
-        """Agree to go on under another grader, which ``change`` tells of.
-
-        Raises:
-            UserError: the caller does not agree.
-        """
-        log.warning(change)
-
-    def models_checked(self, settings: Settings, checks: Sequence[Checked]) -> None:
-        """Hear what the checks of the models cost and found."""
-
-    def model_away(self, error: Infrastructure) -> None:
-        """Hear that a model does not answer now, and that the search waits for it."""
-
-    def withdrawn(self, evaluations: int) -> None:
-        """Hear how many verdicts are withdrawn, so that they are graded anew."""
-
-    def begins(self, search: Search) -> None:
-        """Hear that a search is about to continue; from now on it can be asked to stop."""
-
-    def event(self, recorded: Recorded) -> None:
-        """Hear of an event that is on disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +62,8 @@ async def prepare(settings: Settings, watcher: Watcher) -> PreparedSession:
         UserError: the first thing wrong.
         Infrastructure: a sandbox or a model failed.
     """
-    parts = assemble.parts_of(settings)
+    with watcher.step("opening the benchmark and its sandboxes"):
+        parts = assemble.parts_of(settings)
     settings = settings.model_copy(update={"policy": with_recommendation(settings.policy)})
     assemble.check_settings(settings)
     assemble.check_goals(settings.budget.budget(), settings, parts)
@@ -120,9 +71,11 @@ async def prepare(settings: Settings, watcher: Watcher) -> PreparedSession:
     check_budget_ends_run(settings.budget.budget(), settings)
     watcher.confirm(settings, settings.budget.budget(), 0.0)
     name = seed_of(settings)
-    rehearsal = await rehearse(name, read_seed(name), parts.engine, settings)
+    with watcher.step("starting the seed agent in a sandbox"):
+        rehearsal = await rehearse(name, read_seed(name), parts.engine, settings)
     settings = settings.model_copy(update={"limits": rehearsal.limits})
-    checks = await check_models(settings)
+    with watcher.step("checking the models"):
+        checks = await check_models(settings)
     watcher.models_checked(settings, checks)
     return PreparedSession(settings, parts, checks)
 
@@ -139,37 +92,17 @@ def new_folder(name: str | None) -> Path:
     chosen = time.strftime("run-%Y%m%d-%H%M%S") if name is None else name
     if not NAME.fullmatch(chosen) or chosen in NOT_RUNS:
         raise UserError(
-            f"--name '{chosen}': a run's name is made of letters, digits, '.', '_' and '-' (not {', '.join(NOT_RUNS)})"
+            f"{chosen!r}: a run's name is made of letters, digits, '.', '_' and '-' (not {', '.join(NOT_RUNS)})",
+            argument="name",
         )
     folder = next(archive_folders()) / chosen
     if folder.exists():
         raise UserError(
-            f"{folder}: already exists; go on with 'dgm resume {folder.name}' or choose another --name"
+            f"{folder} exists already; choose another name",
+            argument="name",
+            hint=Hint("or continue it", "resume", (folder.name,)),
         )
     return folder
-
-
-def change_budget(before: Budget, limits: Mapping[str, float | None]) -> Budget:
-    """Return a budget with some of its limits replaced.
-
-    Args:
-        before: the budget of the last session.
-        limits: name as in ``BudgetSettings`` → new limit; None keeps the old one.
-
-    Raises:
-        UserError: a limit is not above 0, or ``until_score`` is not below 1.
-    """
-    given: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
-    for name, limit in given.items():
-        if limit <= 0:
-            raise UserError(f"--max-{name} {limit}: a budget must be above 0")
-    if given.get("until_score", 0) >= 1:
-        raise UserError(f"--until-score {given['until_score']}: a score must be below 1")
-    if "hours" in given:
-        given["seconds"] = given.pop("hours") * 3600
-    if "until_score" in given:
-        given["score"] = given.pop("until_score")
-    return replace(before, **given)
 
 
 def create(folder: Path, prepared: PreparedSession) -> Run:
@@ -180,9 +113,9 @@ def create(folder: Path, prepared: PreparedSession) -> Run:
     """
     # First, so that a run whose creation is cut off is known to be this user's.
     remember_own(list_reach(prepared.settings))
-    made = assemble.create(folder, prepared.settings, prepared.parts)
-    note_checks(made, prepared.settings, prepared.checks)
-    return made
+    run = assemble.create(folder, prepared.settings, prepared.parts)
+    note_checks(run, prepared.settings, prepared.checks)
+    return run
 
 
 async def prepare_again(
@@ -212,7 +145,12 @@ async def prepare_again(
     )
     assemble.check_goals(budget, settings, parts)
     watcher.confirm(settings, budget, run.tree.spend.usd)
-    checks = await _check_again(run, settings, watcher)
+    checks: Sequence[Checked] = ()
+    try:
+        checks = await check_models_again(run, settings, watcher)
+    except Infrastructure as error:
+        # The search waits for the provider.
+        watcher.model_away(error)
     withdrawn: Sequence[Event] = withdraw_refused_verdicts(run) if regrade else ()
     assemble.record_resume(run, budget, parts, [*([event] if event else ()), *withdrawn])
     note_checks(run, settings, checks)
@@ -234,7 +172,8 @@ async def perform(run: Run, prepared: PreparedSession, watcher: Watcher) -> Endi
             watcher.begins(search)
             return await search.go()
 
-    return await perform_until_stopped(run, work)
+    with watcher.show(run, prepared.settings):
+        return await perform_until_stopped(run, work)
 
 
 def check_is_search(run: Run) -> None:
@@ -245,10 +184,10 @@ def check_is_search(run: Run) -> None:
     """
     if EVALUATION in run.config:
         raise UserError(
-            f"{run.name}: is an evaluation, not a search; to go on, repeat its dgm evaluate command"
+            f"{run.name} is an evaluation, not a search; it continues where its command is repeated"
         )
     if SIMULATION in run.config:
-        raise UserError(f"{run.name}: is simulated; to go on, repeat its dgm simulate --record command")
+        raise UserError(f"{run.name} is simulated; it continues where its simulation is repeated")
 
 
 def name_models(settings: Settings, watcher: Watcher) -> Settings:
@@ -278,12 +217,13 @@ async def _open_parts_again(
     if sandbox in ("auto", "docker", "ray"):
         check_engine(run.config["id"], run.name, sandbox)
     try:
-        parts = assemble.parts_of(settings.model_copy(update={"sandbox": sandbox}))
+        with watcher.step("opening the benchmark and its sandboxes"):
+            parts = assemble.parts_of(settings.model_copy(update={"sandbox": sandbox}))
     except UserError as error:
         if not Path(settings.benchmark).is_absolute() or Path(settings.benchmark).exists():
             raise
-        hint = f"if it was moved, say where it is: dgm resume {run.name} --benchmark PATH"
-        raise UserError(f"{error}; {hint}") from error
+        problem = f"{error.problem}; if it was moved, set benchmark to its new path"
+        raise UserError(problem, argument=error.argument) from error
     if change := assemble.describe_grader_change(run, parts):
         watcher.confirm_grader(change)
     else:
@@ -293,17 +233,20 @@ async def _open_parts_again(
     return parts
 
 
-async def _check_again(run: Run, settings: Settings, watcher: Watcher) -> Sequence[Checked]:
-    """Check the models: raise at once for a wrong key; leave waiting for an absent provider to the search."""
+async def check_models_again(run: Run, settings: Settings, watcher: Watcher) -> Sequence[Checked]:
+    """Make one small real call to every model for a further session; one that a kill cuts off is counted later.
+
+    Raises:
+        UserError: a person must act.
+        Infrastructure: a model does not answer now.
+    """
     begin_checks(run.folder, worst_of_checks(settings))
     try:
-        checks = await check_models(settings, run.tree.model_facts.abilities)
+        with watcher.step("checking the models"):
+            checks = await check_models(settings, run.tree.model_facts.abilities)
     except UserError:
         # The check was refused, or none was made.
         end_checks(run.folder, counted=False)
         raise
-    except Infrastructure as error:
-        watcher.model_away(error)
-        return ()
     watcher.models_checked(settings, checks)
     return checks

@@ -26,8 +26,6 @@ EXAMPLES: Mapping[str, Example] = {
 """Names that mean a recorded run in commands that only read, unless a run of the user's has the name."""
 NOT_RUNS = (*EXAMPLES, "seed", "seeds")
 """Names in an archive that no run may have."""
-SWEEP_FILE = "sweep.json"
-"""Record of a sweep, in a folder beside those of its runs."""
 _PACKAGE = Path(__file__).resolve().parent
 
 

@@ -54,14 +54,15 @@ class Desk:
 
     def __init__(self, options, folder):
         self.words = shlex.split(options.dgm) or [sys.executable, "-m", "dgm"]
-        self.engine = ["--engine", options.engine] if options.engine else []
-        self.sandbox = ["--sandbox", options.sandbox]
+        self.sandbox = ["--set", f"sandbox={options.sandbox}"]
         self.folder = folder
         self.environment = {
             **os.environ,
             "DGM_ARCHIVE": str(folder / "archive"),
             "XDG_STATE_HOME": str(folder / "state"),
         }
+        if options.engine:
+            self.environment["DGM_ENGINE"] = options.engine
 
     def call(self, *words):
         """Perform a command to its end; its text is kept."""
@@ -77,12 +78,12 @@ class Desk:
 
     def doctor(self):
         """Return whether doctor is content, and its last line."""
-        code, out, error = self.call("doctor", *self.engine)
+        code, out, error = self.call("doctor")
         return code == 0, (out.strip() or error.strip()).splitlines()[-1]
 
     def begin(self, name):
         """Begin a search."""
-        words = [*self.words, "run", "--name", name, *SEARCH, *self.sandbox, *self.engine]
+        words = [*self.words, "run", "--name", name, *SEARCH, *self.sandbox]
         words += ["--max-evaluations", str(EVALUATIONS)]
         return subprocess.Popen(
             words, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -91,7 +92,7 @@ class Desk:
     def verdicts(self, name):
         """Return agent, task and verdict of each graded evaluation, in order."""
         table = self.folder / f"{name}-{time.monotonic_ns()}.csv"
-        code, _, error = self.call("export", name, "--evaluations", str(table))
+        code, _, error = self.call("export", name, str(table))
         if code:
             return [["export", error.strip()[-300:], ""]]
         with table.open(newline="") as file:
@@ -117,15 +118,13 @@ class Desk:
             subprocess.run(["git", *words], cwd=repository, check=True)
         words = [
             "solve",
-            "--agent",
             "whole:seed",
-            "--repo",
             str(repository),
-            "--yes",
+            PROBLEM,
+            "--apply",
             *self.sandbox,
-            *self.engine,
         ]
-        code, out, error = self.call(*words, PROBLEM)
+        code, out, error = self.call(*words)
         changed = (repository / "pricing.py").read_text() != PRICING
         return code == 0 and changed, (error or out).strip().splitlines()[-1]
 
@@ -140,7 +139,7 @@ class Desk:
                 return [], False, f"it ended by itself: {process.communicate()[0].strip()[-300:]}"
             process.send_signal(signal.SIGKILL)
             process.communicate()
-        code, out, error = self.call("resume", "killed", *self.engine)
+        code, out, error = self.call("resume", "killed")
         return self.verdicts("killed"), code == 0, (error or out).strip()[-300:]
 
 

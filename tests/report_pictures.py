@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from dgm.archive.unpacking import unpack
+from dgm.archive.packed import unpack
 from dgm.paths import asset
 from tests.support.chromium import Chromium, executable
 

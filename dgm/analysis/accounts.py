@@ -1,27 +1,24 @@
 """Usage by agent and action, split by role and model. Failed and stillborn work is included.
 
 Every model call of a run belongs to exactly one account of exactly one agent, so the accounts add up to the run's
-spend. They are summed in SQL from the log alone, up to the last event that the run's tree has read.
+spend. They are summed in SQL, up to the last event that the run's tree has read.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from dgm.archive.run import Run
-from dgm.domain import ActionId, AgentId, Evaluate, Usage
+from dgm.domain import ActionId, AgentId, Usage
 
 RoleAndModel = tuple[str, str]
 
 _CALLS = """
 SELECT action, json_extract(body, '$.role') AS role, json_extract(body, '$.model') AS model,
-    sum(json_extract(body, '$.usage[0]')),
-    sum(json_extract(body, '$.usage[1]')),
-    sum(json_extract(body, '$.usage[2]')),
-    sum(json_extract(body, '$.usage[3]')),
-    sum(coalesce(json_extract(body, '$.usage[4]'), 0)),
-    sum(coalesce(json_extract(body, '$.usage[5]'), 0)),
+    sum(json_extract(body, '$.usage[0]')), sum(json_extract(body, '$.usage[1]')),
+    sum(json_extract(body, '$.usage[2]')), sum(json_extract(body, '$.usage[3]')),
+    sum(coalesce(json_extract(body, '$.usage[4]'), 0)), sum(coalesce(json_extract(body, '$.usage[5]'), 0)),
     sum(coalesce(json_extract(body, '$.usage[6]'), 0))
 FROM events WHERE kind IN ('model_called', 'call_booked') AND seq <= ? {which}
 GROUP BY action, role, model ORDER BY action, min(seq)
@@ -30,15 +27,6 @@ _OF_ACTIONS = "AND action IN (SELECT value FROM json_each(?))"
 _STARTS = """
 SELECT DISTINCT action, json_extract(body, '$.agent'), json_extract(body, '$.parents[0]')
 FROM events WHERE kind = 'action_started' AND seq <= ? ORDER BY action
-"""
-_EVALUATED = """
-SELECT action FROM events WHERE kind = 'task_graded' AND json_extract(body, '$.verdict') <> 'invalid'
-    AND json_extract(body, '$.agent') = ? AND seq <= ?
-"""
-_STARTS_OF = """
-SELECT DISTINCT action, json_extract(body, '$.agent') FROM events
-WHERE kind = 'action_started' AND seq <= :until
-    AND :agent IN (json_extract(body, '$.agent'), json_extract(body, '$.parents[0]'))
 """
 _REFUSALS = """
 SELECT json_extract(body, '$.code') AS code, json_extract(body, '$.message') AS message, count(*), min(action)
@@ -57,7 +45,7 @@ class Purpose(StrEnum):
     STILLBORN = "stillborn"
     """An expansion with the agent as first parent that gave no child: stillborn, or lost."""
     UNFINISHED = "unfinished"
-    """An expansion that may still give a child: in flight, to be repeated, or its child waits for a person."""
+    """An expansion that may still give a child: in flight, to be repeated, or its child waits for approval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +82,11 @@ class AgentAccount:
     @property
     def by(self) -> Mapping[RoleAndModel, Usage]:
         """The sum over all actions of the agent, by role and model."""
-        found: dict[RoleAndModel, Usage] = {}
+        sums: dict[RoleAndModel, Usage] = {}
         for line in self.lines:
             for who, usage in line.by.items():
-                found[who] = found.get(who, Usage()) + usage
-        return found
+                sums[who] = sums.get(who, Usage()) + usage
+        return sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,29 +105,21 @@ class Accounts:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._until = run.tree.seq
-        self._calls: dict[ActionId, dict[RoleAndModel, Usage]] = {}
-        for action, role, model, *counts in run.store.query(_CALLS.format(which=""), (self._until,)):
-            self._calls.setdefault(ActionId(action), {})[role, model] = Usage(*counts)
+        self._calls = read_usage(run)
         tree = run.tree
-        open_yet = {*tree.waiting, *tree.pending, *tree.to_redo()}
-        births = {agent.action: agent.id for agent in run.tree.agents}
-        self._lines: list[list[ActionLine]] = [[] for _ in run.tree.agents]
-        self._own: list[list[ActionId]] = [[] for _ in run.tree.agents]
-        for number, evaluated, parent in run.store.query(_STARTS, (self._until,)):
+        unfinished = {*tree.waiting, *tree.pending, *tree.to_redo()}
+        births = {agent.action: agent.id for agent in tree.agents}
+        self._lines: list[list[ActionLine]] = [[] for _ in tree.agents]
+        self._workers: list[list[ActionId]] = [[] for _ in tree.agents]
+        for number, evaluated, parent in run.store.query(_STARTS, (tree.seq,)):
             action = ActionId(number)
-            by = self._calls.get(action, {})
-            worker = AgentId(parent if evaluated is None else evaluated)
-            self._own[worker].append(action)
-            if evaluated is not None:
-                self._lines[evaluated].append(ActionLine(action, Purpose.EVALUATING, by))
-            elif action in births:
-                self._lines[births[action]].append(ActionLine(action, Purpose.MAKING, by))
-            else:
-                purpose = Purpose.UNFINISHED if action in open_yet else Purpose.STILLBORN
-                self._lines[parent].append(ActionLine(action, purpose, by))
-
-        self._totals = [sum((line.usage for line in lines), Usage()) for lines in self._lines]
+            charged, purpose = evaluated, Purpose.EVALUATING
+            if evaluated is None:
+                charged = births.get(action, parent)
+                purpose = Purpose.UNFINISHED if action in unfinished else Purpose.STILLBORN
+                purpose = Purpose.MAKING if action in births else purpose
+            self._lines[charged].append(ActionLine(action, purpose, self.action(action)))
+            self._workers[parent if evaluated is None else evaluated].append(action)
 
     def of(self, agent: AgentId) -> AgentAccount:
         """Return the agent's usage: its making, its evaluations, and its stillborn or unfinished children."""
@@ -147,7 +127,12 @@ class Accounts:
 
     def clade(self, agent: AgentId) -> Usage:
         """Return the usage of the agent and all its descendants, each counted once."""
-        return sum((self._totals[member] for member in self._members(agent)), Usage())
+        members, waiting = {agent}, [agent]
+        while waiting:
+            children = set(self._run.tree.children(waiting.pop())) - members
+            members |= children
+            waiting += children
+        return sum((self.of(member).total for member in members if member < len(self._lines)), Usage())
 
     def action(self, action: ActionId) -> Mapping[RoleAndModel, Usage]:
         """Return the usage of one action over all its tries, by role and model."""
@@ -155,79 +140,27 @@ class Accounts:
 
     def refusals(self, agent: AgentId) -> Sequence[RefusedRequest]:
         """Return the refused requests of the agent's evaluations and expansions, the most frequent first."""
-        return refusals_of(self._run, self._own[agent], self._until)
-
-    def _members(self, agent: AgentId) -> Iterator[AgentId]:
-        tree = self._run.tree
-        seen = {agent}
-        waiting = [agent]
-        while waiting:
-            member = waiting.pop()
-            if member >= len(self._lines):
-                continue
-            yield member
-            new = [child for child in tree.children(member) if child not in seen]
-            seen.update(new)
-            waiting += new
+        return refusals_of(self._run, self._workers[agent])
 
 
-def refusals_of(run: Run, actions: Sequence[ActionId], until: int | None = None) -> Sequence[RefusedRequest]:
-    """Return the refused requests of some actions, the most frequent first.
-
-    Args:
-        run: the run.
-        actions: for example those of the lines of an ``AgentAccount``.
-        until: number of the last event that counts; None: the last that the tree has read.
-    """
-    last = run.tree.seq if until is None else until
-    rows = run.store.query(_REFUSALS, (last, json.dumps(actions)))
+def refusals_of(run: Run, actions: Sequence[ActionId]) -> Sequence[RefusedRequest]:
+    """Return the refused requests of some actions, the most frequent first."""
+    rows = run.store.query(_REFUSALS, (run.tree.seq, json.dumps(actions)))
     return [RefusedRequest(code, message, times, ActionId(action)) for code, message, times, action in rows]
 
 
-def account_of(run: Run, agent: AgentId, *, whole: bool) -> AgentAccount:
-    """Return the account of one agent like ``Accounts.of``, without computing the accounts of all others.
-
-    Args:
-        run: the run.
-        agent: the agent.
-        whole: read the whole log to find every start of an action. Without it, lost and abandoned actions and stillborn
-            children are missing.
-    """
-    tree, until = run.tree, run.tree.seq
-    purposes = {
-        ActionId(action): Purpose.EVALUATING for (action,) in run.store.query(_EVALUATED, (agent, until))
-    }
-    open_yet = {**tree.pending, **tree.to_redo()}
-    if whole:
-        starts = run.store.query(_STARTS_OF, {"until": until, "agent": agent})
-    else:
-        starts = [
-            (action, what.agent if isinstance(what, Evaluate) else None)
-            for action, what in open_yet.items()
-            if agent == (what.agent if isinstance(what, Evaluate) else what.parents[0])
-        ]
-        starts += [
-            (action, None) for action, child in tree.waiting.items() if child.child.parents[0] == agent
-        ]
-    unfinished = {*tree.waiting, *open_yet}
-    born = {tree.agents[child].action for child in tree.children(agent)}
-    for action, evaluated in starts:
-        if evaluated is not None:
-            purposes[action] = Purpose.EVALUATING
-        elif action not in born:
-            purposes[action] = Purpose.UNFINISHED if action in unfinished else Purpose.STILLBORN
-    if tree.agents[agent].parents:
-        purposes[tree.agents[agent].action] = Purpose.MAKING
-    calls = read_usage(run, sorted(purposes))
-    return AgentAccount(
-        [ActionLine(action, purposes[action], calls.get(action, {})) for action in sorted(purposes)]
-    )
+def account_of(run: Run, agent: AgentId, *, whole: bool) -> AgentAccount:  # noqa: ARG001
+    """Return the account of one agent."""
+    return Accounts(run).of(agent)
 
 
-def read_usage(run: Run, actions: Sequence[ActionId]) -> Mapping[ActionId, Mapping[RoleAndModel, Usage]]:
-    """Return the usage of some actions over all their tries; actions without calls are left out."""
-    found: dict[ActionId, dict[RoleAndModel, Usage]] = {}
-    rows = run.store.query(_CALLS.format(which=_OF_ACTIONS), (run.tree.seq, json.dumps(actions)))
+def read_usage(
+    run: Run, actions: Sequence[ActionId] | None = None
+) -> Mapping[ActionId, Mapping[RoleAndModel, Usage]]:
+    """Return the usage of actions over all their tries; those without calls are left out. None: all actions."""
+    usage: dict[ActionId, dict[RoleAndModel, Usage]] = {}
+    query, asked = _CALLS.format(which="" if actions is None else _OF_ACTIONS), [run.tree.seq]
+    rows = run.store.query(query, asked if actions is None else [*asked, json.dumps(actions)])
     for action, role, model, *counts in rows:
-        found.setdefault(ActionId(action), {})[role, model] = Usage(*counts)
-    return found
+        usage.setdefault(ActionId(action), {})[role, model] = Usage(*counts)
+    return usage

@@ -10,7 +10,6 @@ from pydantic import ValidationError
 
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
-from dgm.config import PolicySettings
 from dgm.domain import AgentId, Evaluate, Tally
 from dgm.errors import UserError
 from dgm.stats import lower_bound
@@ -59,6 +58,7 @@ def best_in(run: Run, tree: Tree) -> AgentId:
     A run without a named policy is read as ``hgm`` would read it; so is one whose plug-in policy is not
     installed here.
     """
+    from dgm.config import PolicySettings
     from dgm.policies.best_belief import best_belief  # the policies load numpy
     from dgm.policies.registry import best_agent
 

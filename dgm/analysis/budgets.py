@@ -130,5 +130,5 @@ def _endless_message(tree: Tree) -> str:
     )
     return (
         f"{tree.evaluations} evaluations and {count_ended_expansions(tree)} expansions took no {unit}, so the budget"
-        " never runs out; add --max-evaluations or --max-hours"
+        " never runs out; set a limit on evaluations or hours as well"
     )

@@ -13,7 +13,7 @@ from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.domain import SEED, AgentId, Budget, Tally
 from dgm.errors import UserError
-from dgm.stats import lower_bound, lower_bounds
+from dgm.stats import lower_bound
 
 FindBest = Callable[[Tree], BestAgent]
 LOOKS = 10
@@ -134,14 +134,8 @@ class Goals:
 
 def highest_bound(tree: Tree) -> float:
     """Return the highest lower bound of any agent's own verdicts; 0 if there are none."""
-    import numpy as np  # not with the module, which `dgm run --help` loads
-
-    resolved, unresolved = np.array(tree.own_resolved), np.array(tree.own_unresolved)
-    evaluated = resolved + unresolved > 0
-    if not evaluated.any():
-        return 0.0
-    pairs = np.unique(np.stack([resolved[evaluated], unresolved[evaluated]], axis=1), axis=0)
-    return float(lower_bounds(pairs[:, 0], pairs[:, 1]).max())
+    tallies = {tree.own(agent.id) for agent in tree.agents}
+    return max((lower_bound(tally) for tally in tallies if tally.n), default=0.0)
 
 
 def open_goals(run: Run) -> Goals | None:
@@ -186,6 +180,7 @@ def refuse_unreachable(budget: Budget, tasks: int) -> None:
     highest = lower_bound(Tally(tasks, 0))
     if budget.score > highest:
         raise UserError(
-            f"--until-score {budget.score:g}: can never be reached: an agent that resolves all {tasks} search tasks "
-            f"has a lower bound of {highest:.2f}; choose less, or a benchmark with more tasks"
+            f"{budget.score:g} can never be reached: an agent that resolves all {tasks} search tasks "
+            f"has a lower bound of {highest:.2f}; choose less, or a benchmark with more tasks",
+            argument="budget.until_score",
         )

@@ -1,29 +1,22 @@
 """An agent of a run as a value for programs: its origin, its tallies, its source."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from dgm.analysis.lineage import Lineage, LineageStep
+from dgm.api.exporting import export
 from dgm.archive.run import Run
-from dgm.blocking import in_python
-from dgm.domain import SEED, Agent, AgentId, Snapshot, Tally
+from dgm.domain import Agent, AgentId, Snapshot
 from dgm.errors import UserError
-from dgm.export.predictions import write_predictions
-from dgm.export.pull_request import write_pr_text
-from dgm.export.repositories import write_home, write_patch
-from dgm.export.standalone import write_standalone
-from dgm.export.trajectories import write_trajectories
-from dgm.publish.scrubbing import LocalIdentity
-from dgm.show.agent_records import full_record
-from dgm.show.attempts import find_attempt, transcript_record
+from dgm.exports.targets import Exported
 from dgm.stats import lower_bound
+from dgm.views.agents import AgentView, DiffView, LineageView
+from dgm.views.tasks import AgentTaskView
+from dgm.views.values import TallyView
 
 
 @dataclass(frozen=True, slots=True)
-class AgentView:
-    """One member of the archive, as the run's log told when it was asked for."""
+class RunAgent:
+    """One agent of an open run, as the run's log described it when it was asked for."""
 
     run: Run = field(repr=False, compare=False)
     agent: Agent
@@ -34,148 +27,65 @@ class AgentView:
         return self.agent.id
 
     @property
-    def parents(self) -> Sequence[int]:
-        """Numbers of its parents; none of the seed."""
-        return self.agent.parents
-
-    @property
-    def children(self) -> Sequence[int]:
-        """Numbers of its children."""
-        return self.run.tree.children(self.agent.id)
-
-    @property
-    def depth(self) -> int:
-        """Generations from the seed."""
-        return self.run.tree.depth(self.agent.id)
-
-    @property
-    def operator(self) -> str:
-        """The name of the operator that made it; ``seed`` for the seed."""
-        return self.agent.operator
-
-    @property
-    def rationale(self) -> str:
-        """Why it was made, in the words of the agent or model that made it."""
-        return self.agent.rationale
-
-    @property
-    def own(self) -> Tally:
+    def own(self) -> TallyView:
         """Its graded evaluations on the search tasks."""
-        return self.run.tree.own(self.agent.id)
-
-    @property
-    def clade(self) -> Tally:
-        """Graded evaluations of the agent and all its descendants, from which CMP is estimated."""
-        return self.run.tree.clade(self.agent.id)
+        return TallyView.of(self.run.tree.own(self.agent.id))
 
     @property
     def lower_bound(self) -> float:
         """The rate on the search tasks that it exceeds with a probability of 99 %, as ``dgm.stats.lower_bound``."""
-        return lower_bound(self.own)
+        return lower_bound(self.run.tree.own(self.agent.id))
 
     @property
-    def lineage(self) -> Sequence[LineageStep]:
-        """Return each step from the seed to this agent, the seed first, with its patch against its parent."""
-        return list(Lineage(self.run.tree, self.agent.id).steps(self.run))
+    def view(self) -> AgentView:
+        """All about it, as ``dgm show RUN AGENT --json`` prints it: origin, making, tallies, evaluations, cost.
+
+        Raises:
+            ArchiveCorrupt: a trace of its making is damaged.
+        """
+        return AgentView.load(self.run, self.agent)
+
+    @property
+    def lineage(self) -> LineageView:
+        """The steps from the seed to this agent, the seed first, each with its patch against its parent."""
+        return LineageView.load(self.run, self.agent.id)
 
     @property
     def source(self) -> Snapshot:
         """Path → file of its source."""
         return self.run.source(self.agent.id)
 
-    def diff(self, against: int | None = SEED) -> str:
-        """Return the unified diff of its source.
-
-        Args:
-            against: number of the other agent, the seed unless it is given; None: its first parent.
-        """
-        if against is None:
-            against = self.agent.parents[0] if self.agent.parents else SEED
-        other = self.run.tree.agents[number_of(self.run, against)]
-        return self.run.repository.diff(other.commit, self.agent.commit).decode("utf-8", "replace")
-
-    def record(self) -> Mapping[str, Any]:
-        """Return the document that ``dgm show --json`` prints: origin, making, tallies, evaluations, cost.
+    def compare(self, other: int | None = None) -> DiffView:
+        """Return the difference of its source to another agent's; to its parent's by default.
 
         Raises:
-            ArchiveCorrupt: a trace of its making is damaged.
+            UserError: there is no such agent.
         """
-        return full_record(self.run, self.agent)
+        base = None if other is None else self.run.tree.agents[number_of(self.run, other)]
+        return DiffView.load(self.run, self.agent, base)
 
-    def transcript(self, task: str, attempt: int | None = None) -> Mapping[str, Any]:
-        """Return one of its evaluations with all turns of its model, as ``dgm show --transcript TASK --json`` does.
-
-        Args:
-            task: the task's id.
-            attempt: from 1; None: the newest.
+    def diff(self, other: int | None = None) -> str:
+        """Return that difference as a unified diff.
 
         Raises:
-            UserError: it has no verdict on such a task, or no such attempt.
-            ArchiveCorrupt: a model call cannot be read.
+            UserError: there is no such agent.
         """
-        with in_python():
-            found = find_attempt(self.run, self.agent, task, attempt)
-        return transcript_record(self.run, *found)
+        return self.compare(other).patch
 
-    def export_standalone(self, folder: str | Path) -> Path:
-        """Write it as a new folder that runs by itself (``docs/export.md``), and return that.
+    def attempts(self, task: str) -> AgentTaskView:
+        """Return its attempts at a task, each with its patch, tests and transcript.
 
         Raises:
-            UserError: something is there already, or it cannot be written.
-        """
-        write_standalone(self.run, self.agent, Path(folder))
-        return Path(folder)
-
-    def export_trajectories(self, folder: str | Path) -> int:
-        """Write what it said and did in each of its evaluations to a new folder, and return their number.
-
-        Raises:
-            UserError: something is there already, it cannot be written, or the agent has no verdict.
+            UserError: it has no verdict on such a task.
             ArchiveCorrupt: a trace is missing or damaged.
         """
-        done = write_trajectories(self.run, self.agent, Path(folder), LocalIdentity.here())
-        return done.own + done.recorded
+        return AgentTaskView.load(self.run, self.agent, task)
 
-    def export_predictions(self, file: str | Path, evaluation: str | Path | None = None) -> int:
-        """Write the patches of its graded first attempts in SWE-bench's format, and return their number.
-
-        Args:
-            file: a new ``.jsonl`` or ``.json`` file.
-            evaluation: folder of an evaluation, by its name in the run's or its path; None: those of the search.
-
-        Raises:
-            UserError: there is no such evaluation or nothing to write, or it cannot be written there.
-            ArchiveCorrupt: a patch is missing or damaged.
-        """
-        with in_python():
-            named = None if evaluation is None else str(evaluation)
-            return write_predictions(self.run, self.agent, Path(file), named).counts.written
-
-    def checkout(self, folder: str | Path) -> Path:
-        """Write its source into a new or empty folder, a git repository of its lineage, and return that.
-
-        Raises:
-            UserError: something is in the folder already, or git is not installed.
-        """
-        write_home(self.run, self.agent, Path(folder))
-        return Path(folder)
-
-    def export_patch(self, file: str | Path) -> Path:
-        """Write what its lineage changed, a commit for each step, to a new file for ``git am``, and return that.
-
-        Raises:
-            UserError: nothing changed, something is there already, or it cannot be written.
-        """
-        write_patch(self.run, self.agent, Path(file))
-        return Path(file)
-
-    def export_pr_text(self, file: str | Path) -> Path:
-        """Write the text of a pull request for that patch to a new file, and return that.
-
-        Raises as ``export_patch``.
-        """
-        write_pr_text(self.run, self.agent, Path(file))
-        return Path(file)
+    def export(
+        self, target: str | Path, *, what: str | None = None, evaluation: str | None = None
+    ) -> Exported:
+        """Write the agent to a new file or folder; the arguments are those of ``dgm.export``."""
+        return export(self.run.folder, self.id, target, what=what, evaluation=evaluation)
 
 
 def number_of(run: Run, agent: int) -> AgentId:

@@ -1,14 +1,22 @@
-"""Python's arguments in the form in which settings take them."""
+"""Arguments of the Python API in the form in which settings take them."""
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from dgm import references
+from dgm import plugins
+from dgm.config import Settings, resolve
 from dgm.errors import UserError
 from dgm.models.scripted import Script, lend_script
+from dgm.sandboxes.engine_address import use_engine
+
+EMPTY: Mapping[str, Any] = MappingProxyType({})
+SettingValues = Mapping[str, Any] | Sequence[str]
+"""Settings by dotted name, with values or tables; or the texts ``KEY=VALUE`` of a command line."""
 
 
 def name_of(group: str, given: Any) -> str | None:  # noqa: ANN401  (a name, a path or any object)
@@ -20,7 +28,7 @@ def name_of(group: str, given: Any) -> str | None:  # noqa: ANN401  (a name, a p
     """
     if given is None or isinstance(given, str):
         return given
-    return str(given) if isinstance(given, Path) else references.lend_object(group, given)
+    return str(given) if isinstance(given, Path) else plugins.lend_object(group, given)
 
 
 def model_of(given: str | Script | None) -> str | None:
@@ -32,9 +40,39 @@ def model_of(given: str | Script | None) -> str | None:
     return given if given is None or isinstance(given, str) else lend_script(given)
 
 
-def assignments_of(settings: Mapping[str, Any] | None) -> Sequence[str]:
-    """Return settings as ``--set`` takes them."""
-    return [f"{key}={json.dumps(value)}" for key, value in (settings or {}).items()]
+def assignments_of(settings: SettingValues | None) -> Sequence[str]:
+    """Return settings as texts ``KEY=VALUE``."""
+    if isinstance(settings, Mapping):
+        return [f"{key}={json.dumps(value)}" for key, value in settings.items()]
+    return list(settings or ())
+
+
+def split_engine(settings: SettingValues | None) -> tuple[SettingValues, Sequence[str]]:
+    """Return settings without ``engine``, and the addresses that it gives.
+
+    The address of the engine is about this machine, so that no run records it.
+    """
+    if settings is None:
+        return {}, ()
+    if isinstance(settings, Mapping):
+        engine = settings.get("engine", ())
+        others = {key: value for key, value in settings.items() if key != "engine"}
+        return others, (engine,) if isinstance(engine, str) else tuple(engine or ())
+    prefix = "engine="
+    engines = [text.removeprefix(prefix).strip("\"'") for text in settings if text.startswith(prefix)]
+    return [text for text in settings if not text.startswith(prefix)], engines
+
+
+@contextmanager
+def use_settings(settings: SettingValues | None, flags: Mapping[str, Any] = EMPTY) -> Iterator[Settings]:
+    """Resolve settings and arguments, and let the engine that they name count until the end of the block.
+
+    Raises:
+        UserError: a key is unknown, or a value is invalid.
+    """
+    others, engines = split_engine(settings)
+    with use_engine(engines):
+        yield resolve(None, assignments_of(others), flags)
 
 
 def path_of(given: str | Path | None) -> Path | None:
@@ -49,4 +87,4 @@ def check_amount(name: str, given: float | None) -> None:
         UserError: it is not a finite number above 0.
     """
     if given is not None and not (math.isfinite(given) and given > 0):
-        raise UserError(f"{name} {given}: must be a number above 0")
+        raise UserError(f"{given}: must be a number above 0", argument=name)

@@ -1,273 +1,571 @@
-"""Evaluations of agents, and of prediction files, from a program (``dgm evaluate``)."""
+"""``evaluate``: agents on every task of a benchmark's split, or the patches of a file, outside of a search."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, Literal
 
-from dgm.analysis.budgets import Ending
-from dgm.api.agents import AgentView
-from dgm.api.arguments import assignments_of, check_amount, model_of, name_of, path_of
-from dgm.archive.finding import check_unpacked
+from dgm import assemble
+from dgm.analysis.agent_names import find_agent
+from dgm.api.agents import RunAgent
+from dgm.api.arguments import (
+    SettingValues,
+    assignments_of,
+    check_amount,
+    model_of,
+    name_of,
+    path_of,
+    split_engine,
+)
+from dgm.api.evaluation_session import (
+    EvaluationSession,
+    OpenSearch,
+    make_slug,
+    open_evaluation,
+    select_tasks,
+)
+from dgm.api.running import run_session
+from dgm.api.watcher import OnEvent, Watcher
+from dgm.archive.durable import write_durably
+from dgm.archive.events import Recorded
+from dgm.archive.finding import archive_folders, check_unpacked, find_run, locate_run
+from dgm.archive.repository import tree_id
 from dgm.archive.run import Run
-from dgm.blocking import OnEvent, ProgramWatcher, block, in_python
-from dgm.domain import Split, Tally
-from dgm.errors import UserError
+from dgm.archive.this_machine import machine_name
+from dgm.benchmarks.opening import make_paths_absolute
+from dgm.config import Settings
+from dgm.domain import Agent, Snapshot, Split, Task
+from dgm.errors import AgentFault, Hint, UserError
+from dgm.evaluation.evaluating import EvaluationPlan, EvaluationProgress, Schedule, apply_assignments
+from dgm.evaluation.exam import enter_under_key, find_entered
+from dgm.evaluation.predictions import (
+    SUFFIXES,
+    Grader,
+    Predictions,
+    check_known,
+    read_predictions,
+    swebench_report,
+)
+from dgm.launch import check_models_again, name_models
+from dgm.meta.contract import read_contract
+from dgm.meta.seeds import read_seed
+from dgm.models.choose import names_by_role
 from dgm.models.scripted import Script
+from dgm.paths import SEEDS
 from dgm.protocols import Benchmark
+from dgm.replay.recorded import choose_sandbox
 from dgm.sandboxes.engine_address import use_engine
-from dgm.sessions import evaluation
-from dgm.sessions.predictions import GradingRequest, prepare_grading
-from dgm.show.evaluate_rows import EvaluationReport, report_record
+from dgm.search.availability import GatewayAvailability
+from dgm.search.loop import LoopHooks, Search
+from dgm.search.model_checks import note_checks
+from dgm.search.run_controller import RunController
+from dgm.search.run_settings import require_consent
 from dgm.simulation import check_performed
+from dgm.views.evaluation import EvaluationView
+from dgm.worker.rehearsal import rehearse
 
-MOST_ATTEMPTS = 100
-
-Contestants = AgentView | str | Path | Sequence[AgentView | str | Path]
-"""Agents of one run, and folders or git repositories of others."""
-
-
-class EvaluateArguments(TypedDict, total=False):
-    """Arguments of ``evaluate`` and ``evaluate_async``; each may be left out."""
-
-    benchmark: str | Path | Benchmark | None
-    """A name, a folder or an object; the run's unless it is given, the starter suite without a run."""
-    split: str
-    """``holdout`` unless it is given, ``search`` or another."""
-    tasks: Sequence[str]
-    """Only these tasks of the split."""
-    attempts: int
-    """Times that each task is tried, from 1 to 100; 1 unless it is given."""
-    model: str | Script | None
-    """Another one than the run's."""
-    max_usd: float | None
-    """Limit in USD, earlier sessions included; None: the last one given, or none."""
-    workers: int | None
-    """Tasks at once, from 1 to 4,096."""
-    sandbox: str | None
-    """``auto``, ``docker`` or ``bubblewrap``; as in the run unless it is given."""
-    engine: str | Sequence[str] | None
-    """Address of the Docker engine, such as ``ssh://user@host``, or several; else as the environment says."""
-    into: str | Path | None
-    """Folder to record it in; one in the run's unless it is given."""
-    settings: Mapping[str, Any] | None
-    """``models.*``, ``providers.*``, ``limits.*``, ``benchmarks.*`` or ``grading.*``."""
-    allow_paid: bool
-    """If true, ``model="auto"`` may choose a model that costs money."""
-
-
-class GradeArguments(TypedDict, total=False):
-    """Arguments of ``grade_predictions``; each may be left out."""
-
-    split: str | None
-    """Only predictions on its tasks."""
-    tasks: Sequence[str]
-    """Only predictions on these tasks."""
-    workers: int | None
-    sandbox: str | None
-    engine: str | Sequence[str] | None
-    """Address of the Docker engine, such as ``ssh://user@host``, or several; else as the environment says."""
-    into: str | Path | None
-    """Folder to record it in; one of its own for these predictions unless it is given."""
-    settings: Mapping[str, Any] | None
-    """``benchmarks.*``, ``grading.*`` or ``limits.*``."""
+MAX_ATTEMPTS = 100
+SETTABLE = ("models", "providers", "limits", "benchmarks", "grading", "workers", "sandbox", "scale")
+NO_MODEL = "none"
+GRADED = "predictions"
+"""Operator of the entry that stands for predictions."""
+REPORT = "report.json"
+"""SWE-bench's report in the evaluation's folder."""
+SplitName = Literal["search", "promotion", "holdout", "all"]
 
 
 @dataclass(frozen=True, slots=True)
-class EvaluationView:
-    """The results of an evaluation, earlier sessions included; ``dgm.open(folder)`` reads each of them."""
+class Contestant:
+    """An agent under evaluation."""
 
-    found: EvaluationReport = field(repr=False)
-    record: Mapping[str, Any] = field(repr=False)
-    """The document that ``dgm evaluate --json`` prints."""
+    name: str
+    """Name for people."""
+    key: str
+    """Key of the agent's entry in the evaluation."""
+    source: Callable[[], Snapshot]
+    vetted: bool = False
+    """Whether the agent passed vetting at birth, or was the seed of a search."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationChoice:
+    """The tasks and conditions of an evaluation; None: as in the run, or the default."""
+
+    benchmark: str | None = None
+    split: Split | None = Split.HOLDOUT
+    """None: all splits."""
+    tasks: Sequence[str] = ()
+    attempts: int = 1
+    model: str | None = None
+    max_usd: float | None = None
+    workers: int | None = None
+    into: Path | None = None
+    assignments: Sequence[str] = ()
+    """Settings, as ``key=value``."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationRequest:
+    """The agents and conditions of an evaluation, with its settings resolved."""
+
+    contestants: Sequence[Contestant]
+    base: Path
+    """Parent of the evaluation's folder, unless the user names another folder."""
+    prefix: str
+    """Prefix of the folder's name."""
+    of: str
+    """Id of the run that the agents belong to; empty if they belong to none."""
+    settings: Settings
+    chosen: EvaluationChoice
+    named_model: bool = False
+    """Whether the folder's name contains the model."""
 
     @property
-    def folder(self) -> Path:
-        """Where it is recorded."""
-        return self.found.folder
+    def split(self) -> str:
+        """Name of the split."""
+        return self.chosen.split.value if self.chosen.split else "all"
 
-    @property
-    def ending(self) -> Ending:
-        """The reason for which this session ended, and a line for people."""
-        return self.found.ended
-
-    @property
-    def missing(self) -> int:
-        """Number of evaluations that are left; the same call goes on with them."""
-        return sum(result.missing for result in self.found.results)
-
-    @property
-    def tallies(self) -> Mapping[str, Tally]:
-        """Name of an agent → its first attempts, resolved and unresolved."""
-        return {name: result.tally for name, result in zip(self.found.names, self.found.results, strict=True)}
+    def folder(self, benchmark: str) -> Path:
+        """Return the evaluation's folder, whether it exists or not; ``benchmark`` is the benchmark's own name."""
+        model = [names_by_role(self.settings)["solve"]] if self.named_model else []
+        words = [self.prefix, benchmark, self.split, *model]
+        return self.chosen.into or self.base / "-".join(map(make_slug, words))
 
 
 def evaluate(
-    agents: Contestants, *, on_event: OnEvent | None = None, **given: Unpack[EvaluateArguments]
+    *targets: RunAgent | str | Path,
+    benchmark: str | Path | Benchmark | None = None,
+    split: SplitName | None = None,
+    tasks: Sequence[str] = (),
+    attempts: int = 1,
+    model: str | Script | None = None,
+    max_usd: float | None = None,
+    workers: int | None = None,
+    into: str | Path | None = None,
+    settings: SettingValues | None = None,
+    allow_paid: bool = False,
+    watcher: Watcher | None = None,
+    on_event: OnEvent | None = None,
 ) -> EvaluationView:
-    """Let agents work on every task of a split, and return how well they do; blocks, and ends on Ctrl-C, as ``evolve``.
+    """Evaluate agents on every task of a split, or grade a file of patches.
 
-    It is recorded in a folder of its own; the same call goes on where it ended and pays for nothing twice.
+    The results are recorded in a folder of their own. The same call again continues there and pays for nothing twice.
 
     Args:
-        agents: one or several: agents of one run (``run.best``), and folders or git URLs of others.
-        on_event: is called with each event of the evaluation, model calls left out, once it is on disk.
-        given: see ``EvaluateArguments``.
+        targets: RUN:AGENT (small:best), an agent's folder or git URL, or one .jsonl/.json file of predictions.
+        benchmark: Name or folder of a suite [default: the run's, or starter].
+        split: Tasks to use [default: holdout; all for predictions].
+        tasks: Only this task; repeatable.
+        attempts: Tries per task; 3 show which tasks are flaky.
+        model: Model that the agents use [default: the run's, or auto].
+        max_usd: Spending limit, earlier sessions included.
+        workers: Parallel evaluations.
+        into: Folder to record in [default: in the run or the archive].
+        settings: A setting such as limits.time_factor=3 or sandbox=docker.
+        allow_paid: Whether the model ``auto`` may stand for one that costs money.
+        watcher: Is informed and asked on the way.
+        on_event: Is called with each event of the evaluation, model calls left out, once it is on disk.
 
     Raises:
         UserError: what is wrong, before anything is spent.
         ArchiveBusy: another process is writing this evaluation.
         Infrastructure: a sandbox or a model failed before the first task.
     """
-    return block(lambda session: _evaluate(session, agents, **given), on_event)
+    check_amount("max_usd", max_usd)
+    if not 1 <= attempts <= MAX_ATTEMPTS:
+        raise UserError(f"{attempts} is not from 1 to {MAX_ATTEMPTS}", argument="attempts")
+    if workers is not None and workers < 1:
+        raise UserError(f"{workers} is less than 1", argument="workers")
+    settings, engines = split_engine(settings)
+    file = _predictions_file(targets)
+    chosen = EvaluationChoice(
+        benchmark=name_of("benchmarks", benchmark),
+        split=_parse_split(split or ("all" if file else "holdout")),
+        tasks=tasks,
+        attempts=attempts,
+        model=model_of(model),
+        max_usd=max_usd,
+        workers=workers,
+        into=path_of(into),
+        assignments=assignments_of(settings),
+    )
 
-
-async def evaluate_async(
-    agents: Contestants, *, on_event: OnEvent | None = None, **given: Unpack[EvaluateArguments]
-) -> EvaluationView:
-    """Let agents work on every task of a split. As ``evaluate``, without Ctrl-C."""
-    with in_python():
-        return await _evaluate(ProgramWatcher(on_event), agents, **given)
-
-
-def grade_predictions(
-    file: str | Path,
-    benchmark: str | Path | Benchmark,
-    *,
-    on_event: OnEvent | None = None,
-    **given: Unpack[GradeArguments],
-) -> EvaluationView:
-    """Grade the patches of a file in SWE-bench's format; no agent works and no model is called. Blocks.
-
-    What was graded before is not graded again. The document ``record["report"]`` has the form of SWE-bench's harness.
-
-    Args:
-        file: ``.jsonl`` or ``.json``, with one model's patches.
-        benchmark: whose tasks they are on.
-        on_event: is called with each event of the grading, once it is on disk.
-        given: see ``GradeArguments``.
-
-    Raises:
-        UserError: a prediction or another argument is wrong.
-        ArchiveBusy: another process is writing this evaluation.
-        Infrastructure: the sandboxes' engine failed.
-    """
-    return block(lambda session: _grade(session, Path(file), benchmark, **given), on_event)
+    watcher = watcher or Watcher(on_event, allow_paid=allow_paid)
+    with use_engine(engines):
+        if file:
+            return run_session(lambda: _grade(file, chosen, watcher), watcher)
+        return run_session(lambda: _evaluate(targets, chosen, watcher), watcher)
 
 
 async def _evaluate(
-    session: ProgramWatcher, agents: Contestants, **given: Unpack[EvaluateArguments]
+    targets: Sequence[RunAgent | str | Path], chosen: EvaluationChoice, watcher: Watcher
 ) -> EvaluationView:
-    with choose_conditions(session, **given) as chosen:
-        named = [agents] if isinstance(agents, AgentView | str | Path) else list(agents)
-        run = _run_of(named)
+    with ExitStack() as opened:
+        runs: dict[Path, Run] = {}
+        contestants = [_read_target(target, runs, opened) for target in targets]
+        if not contestants:
+            raise UserError("name the agents to evaluate: RUN:AGENT, or the folder of an agent")
+        if len(runs) > 1:
+            names = " and ".join(run.name for run in runs.values())
+            raise UserError(f"these agents belong to {names}; evaluate those of one run at a time")
+        run = next(iter(runs.values()), None)
         if run is not None:
             check_performed(run)
             if chosen.into is None:
                 check_unpacked(run.folder)
-        contestants = [_contestant_of(each) for each in named]
-        request = evaluation.make_request(run, contestants, chosen, session)
-        prepared = await evaluation.prepare(request, session)
-        with prepared.made:
-            found = prepared.report(await prepared.perform(session))
-    return EvaluationView(found, report_record(found))
+        session = await prepare(make_request(run, contestants, chosen, watcher), watcher)
+        with session.run:
+            return session.view(await session.perform(watcher))
 
 
-@contextmanager
-def choose_conditions(  # noqa: PLR0913  (all have their usual value)
-    session: ProgramWatcher,
-    *,
-    benchmark: str | Path | Benchmark | None = None,
-    split: str = Split.HOLDOUT.value,
-    tasks: Sequence[str] = (),
-    attempts: int = 1,
-    model: str | Script | None = None,
-    max_usd: float | None = None,
-    workers: int | None = None,
-    sandbox: str | None = None,
-    engine: str | Sequence[str] | None = None,
-    into: str | Path | None = None,
-    settings: Mapping[str, Any] | None = None,
-    allow_paid: bool = False,
-) -> Iterator[evaluation.EvaluationChoice]:
-    """Check the arguments of an evaluation, and use its engine until the context ends.
-
-    Raises:
-        UserError: an argument is wrong.
-    """
-    session.allow_paid = allow_paid
-    check_amount("max_usd", max_usd)
-    if not 1 <= attempts <= MOST_ATTEMPTS:
-        raise UserError(f"attempts {attempts}: must be from 1 to {MOST_ATTEMPTS}")
-    with use_engine(engine):
-        yield evaluation.EvaluationChoice(
-            benchmark=name_of("benchmarks", benchmark),
-            split=_split_of(split),
-            tasks=tasks,
-            attempts=attempts,
-            model=model_of(model),
-            max_usd=max_usd,
-            workers=workers,
-            sandbox=sandbox,
-            into=path_of(into),
-            assignments=assignments_of(settings),
-        )
+def _read_target(target: RunAgent | str | Path, runs: dict[Path, Run], opened: ExitStack) -> Contestant:
+    """Return the agent of a target; add its run to ``runs``."""
+    if isinstance(target, RunAgent):
+        runs.setdefault(target.run.folder.resolve(), target.run)
+        return contestant_of(target.run, target.agent)
+    name, _, agent = str(target).rpartition(":")
+    if not name or isinstance(target, Path) or _is_agent_source(str(target)):
+        _check_not_run(str(target))
+        return read_contestant(str(target))
+    folder = find_run(name).resolve()
+    if folder not in runs:
+        runs[folder] = opened.enter_context(Run.open(folder))
+    return contestant_of(runs[folder], find_agent(runs[folder], agent))
 
 
-async def _grade(  # noqa: PLR0913  (all have their usual value)
-    session: ProgramWatcher,
-    file: Path,
-    benchmark: str | Path | Benchmark,
-    *,
-    split: str | None = None,
-    tasks: Sequence[str] = (),
-    workers: int | None = None,
-    sandbox: str | None = None,
-    engine: str | Sequence[str] | None = None,
-    into: str | Path | None = None,
-    settings: Mapping[str, Any] | None = None,
-) -> EvaluationView:
-    request = GradingRequest(
-        file,
-        name_of("benchmarks", benchmark) or "",
-        split=None if split is None else _split_of(split).value,
-        only=tasks,
-        into=path_of(into),
-        workers=workers,
-        sandbox=sandbox,
-        assignments=assignments_of(settings),
+def _is_agent_source(text: str) -> bool:
+    """Return whether a text with a colon is a folder or a git address, and no RUN:AGENT."""
+    return Path(text).exists() or "://" in text or "::" in text or "@" in text.partition(":")[0]
+
+
+def _check_not_run(name: str) -> None:
+    if name in SEEDS or (Path(name).is_dir() and not (Path(name) / "run.json").exists()):
+        return
+    try:
+        locate_run(name)
+    except UserError:
+        return
+    raise UserError(
+        f"{name} is a run; name an agent of it",
+        hint=Hint("for the best one", "evaluate", (f"{name}:best",)),
     )
-    with use_engine(engine):
-        prepared = await prepare_grading(request)
-        with prepared.session.made:
-            found = prepared.session.report(await prepared.session.perform(session))
-    return EvaluationView(found, {**report_record(found), "report": prepared.write_report(found)})
 
 
-def _run_of(agents: Sequence[AgentView | str | Path]) -> Run | None:
-    """Return the run of those agents that belong to one.
+def contestant_of(run: Run, agent: Agent) -> Contestant:
+    """Return an agent of a run as a contestant."""
+    return Contestant(
+        f"agent {agent.id}", agent.commit, lambda: run.repository.source(agent.commit), vetted=True
+    )
+
+
+def read_contestant(where: str) -> Contestant:
+    """Return the agent in a folder or git repository as a contestant; raise as ``read_seed``."""
+    source = read_seed(where)
+    return Contestant(where, tree_id(source), lambda: source)
+
+
+def make_request(
+    run: Run | None, contestants: Sequence[Contestant], chosen: EvaluationChoice, watcher: Watcher
+) -> EvaluationRequest:
+    """Return an evaluation with its settings resolved.
+
+    Args:
+        run: gives settings and folder; None: the defaults.
+        contestants: equal ones count once.
+        chosen: the tasks, and changes of the settings.
+        watcher: is asked about a model that costs money.
 
     Raises:
-        UserError: there are no agents, or they belong to several runs.
+        ConsentNeeded: the run may be a stranger's, and names addresses of its own.
+        UserError: a setting is unknown, does not fit or may not be set here.
     """
-    if not agents:
-        raise UserError("say who is evaluated: agents of a run, or folders of agents")
-    runs = {each.run.folder.resolve(): each.run for each in agents if isinstance(each, AgentView)}
-    if len(runs) > 1:
-        names = " and ".join(run.name for run in runs.values())
-        raise UserError(f"these agents belong to {names}; evaluate those of one run at a time")
-    return next(iter(runs.values()), None)
+    unique = list({contestant.key: contestant for contestant in contestants}.values())
+    return EvaluationRequest(
+        contestants=unique,
+        base=run.folder if run else next(archive_folders()).absolute(),
+        prefix="evaluate" if run else "evaluate-" + "-".join(contestant.key[:8] for contestant in unique),
+        of=run.config["id"] if run else "",
+        settings=_build_settings(run, chosen, watcher),
+        chosen=chosen,
+        named_model=bool(chosen.model),
+    )
 
 
-def _contestant_of(agent: AgentView | str | Path) -> evaluation.Contestant:
-    if isinstance(agent, AgentView):
-        return evaluation.contestant_of(agent.run, agent.agent)
-    return evaluation.read_contestant(str(agent))
+def _build_settings(run: Run | None, chosen: EvaluationChoice, watcher: Watcher) -> Settings:
+    before = assemble.settings_of(run) if run else Settings()
+    base = before.model_dump(mode="json")
+    # An evaluation neither improves nor diagnoses: no other model needs to be there, or be paid.
+    base["model"] = chosen.model or names_by_role(before)["solve"]
+    base["models"] |= {"solve": None, "improve": None, "diagnose": None}
+    if run:
+        base["sandbox"] = choose_sandbox(run)
+    settings = _assign(base, chosen, SETTABLE)
+    if run:
+        require_consent(run, settings)
+    return name_models(settings, watcher)
 
 
-def _split_of(name: str) -> Split:
+def _assign(base: dict[str, Any], chosen: EvaluationChoice, allowed: Sequence[str]) -> Settings:
+    changes = {"benchmark": chosen.benchmark, "workers": chosen.workers}
+    base |= {key: value for key, value in changes.items() if value is not None}
+    return make_paths_absolute(apply_assignments(base, chosen.assignments, allowed, "an evaluation"))
+
+
+async def prepare(request: EvaluationRequest, watcher: Watcher) -> EvaluationSession:
+    """Find every error, open the evaluation to write, and enter its agents; pay only for the models' checks.
+
+    Returns:
+        The session; the caller closes its run.
+
+    Raises:
+        UserError: the first thing wrong.
+        ArchiveBusy: another process is writing the evaluation.
+        Infrastructure: a sandbox or a model failed.
+    """
+    settings = request.settings
+    packages = _common_packages(request.contestants)
+    with watcher.step("opening the benchmark and its sandboxes"):
+        parts = assemble.parts_of(settings)
+    tasks = select_tasks(parts.benchmark, request.chosen.split, request.chosen.tasks)
+    folder = request.folder(parts.benchmark.name)
+    plan = {
+        "of": request.of,
+        "benchmark": parts.benchmark.name,
+        "version": parts.benchmark.version,
+        "split": request.split,
+        "requires": packages,
+        "model": names_by_role(settings)["solve"],
+        "limits": settings.limits.model_dump(mode="json"),
+        "benchmarks": settings.benchmarks.model_dump(mode="json"),
+        "grading": settings.grading.model_dump(mode="json"),
+    }
+    if not (folder / "run.json").exists():
+        await _rehearse(request.contestants, settings, parts, watcher)
+    run = await open_evaluation(folder, plan, settings, parts, watcher)
+    try:
+        return await _begin(run, request, parts, tasks, watcher)
+    except BaseException:
+        run.close()
+        raise
+
+
+async def _begin(
+    run: Run, request: EvaluationRequest, parts: assemble.RunParts, tasks: Sequence[Task], watcher: Watcher
+) -> EvaluationSession:
+    """Enter the agents and begin a session, unless all of it was done before."""
+    max_usd = request.chosen.max_usd
+    if run.tree.agents:
+        plan = make_plan(run, request, tasks)
+        if len(plan.agents) == len(request.contestants) and not EvaluationProgress(run).missing(plan):
+            return _session_of(run, request, parts, tasks, missing=False)
+        # Find this out before any model is called.
+        _find_usd_limit(run, max_usd)
+        new = [item for item in request.contestants if find_entered(run, item.key) is None]
+        await _rehearse(new, request.settings, parts, watcher)
+        checks = await check_models_again(run, request.settings, watcher)
+        note_checks(run, request.settings, checks)
+    for contestant in request.contestants:
+        enter_under_key(run, contestant.key, contestant.source)
+    session = _session_of(run, request, parts, tasks, missing=True)
+    session.begin(_find_usd_limit(run, max_usd))
+    return session
+
+
+def _session_of(
+    run: Run, request: EvaluationRequest, parts: assemble.RunParts, tasks: Sequence[Task], *, missing: bool
+) -> EvaluationSession:
+    plan = make_plan(run, request, tasks)
+
+    @asynccontextmanager
+    async def open_search(on_event: Callable[[Recorded], None]) -> AsyncIterator[Search]:
+        async with assemble.open_worker(run, request.settings, parts, on_event) as worker:
+            hooks = LoopHooks(on_event, GatewayAvailability(worker.gateway))
+            controller = RunController(run, request.settings)
+            yield Search(controller, Schedule(plan), worker, request.settings, hooks)
+
+    return EvaluationSession(
+        run=run,
+        benchmark=parts.benchmark,
+        split=request.split,
+        model=names_by_role(request.settings)["solve"],
+        names=[contestant.name for contestant in request.contestants],
+        plan=plan,
+        tasks=tasks,
+        open_search=open_search,
+        missing=missing,
+        settings=request.settings,
+    )
+
+
+def make_plan(run: Run, request: EvaluationRequest, tasks: Sequence[Task]) -> EvaluationPlan:
+    """Return the plan of those agents that are entered in the evaluation."""
+    agents = [find_entered(run, contestant.key) for contestant in request.contestants]
+    return EvaluationPlan(
+        tuple(agent for agent in agents if agent is not None),
+        tuple(task.id for task in tasks),
+        request.chosen.attempts,
+    )
+
+
+def _common_packages(contestants: Sequence[Contestant]) -> list[str]:
+    """Return the agents' packages and image, which are the same for all agents of one evaluation."""
+    try:
+        needs = {contestant.name: _describe_needs(contestant.source()) for contestant in contestants}
+    except AgentFault as fault:
+        raise UserError(f"nothing that can work on a task: {fault}") from fault
+    first = next(iter(needs))
+    for name, packages in needs.items():
+        if packages != needs[first]:
+            raise UserError(
+                f"{name} requires other packages or another image than {first}; evaluate each in a folder of its own"
+            )
+    return needs[first]
+
+
+def _describe_needs(source: Snapshot) -> list[str]:
+    contract = read_contract(source)
+    needs = sorted(contract.requires)
+    if contract.image:
+        file = source.get(contract.image)
+        needs.append(f"image {contract.image} {sha256(file.data).hexdigest()[:16] if file else ''}".strip())
+    return needs
+
+
+async def _rehearse(
+    contestants: Sequence[Contestant], settings: Settings, parts: assemble.RunParts, watcher: Watcher
+) -> None:
+    """Find out whether unvetted agents can start; raise as ``rehearse``."""
+    for contestant in contestants:
+        if not contestant.vetted:
+            with watcher.step(f"starting {contestant.name} in a sandbox"):
+                await rehearse(contestant.name, contestant.source(), parts.engine, settings)
+
+
+def _find_usd_limit(run: Run, max_usd: float | None) -> float | None:
+    """Return the limit of all sessions in USD: the new one, else the last one."""
+    spent = run.tree.spend.usd
+    if max_usd is not None and max_usd <= spent:
+        raise UserError(f"the evaluation has cost {spent:.4f} USD already, of {max_usd}", argument="max_usd")
+    return run.tree.budget.usd if max_usd is None else max_usd
+
+
+# Predictions
+
+
+def _predictions_file(targets: Sequence[RunAgent | str | Path]) -> Path | None:
+    """Return the file of predictions, if that is what is to be evaluated."""
+    files = [
+        Path(target)
+        for target in targets
+        if isinstance(target, str | Path) and str(target).endswith(SUFFIXES) and not Path(target).is_dir()
+    ]
+    if files and len(targets) > 1:
+        raise UserError(f"{files[0]}: a file of predictions is graded alone")
+    return files[0] if files else None
+
+
+async def _grade(file: Path, chosen: EvaluationChoice, watcher: Watcher) -> EvaluationView:
+    """Grade those predictions of a file that have no verdict yet; no agent works and no model is called."""
+    for name, value in (("model", chosen.model), ("max_usd", chosen.max_usd)):
+        if value:
+            raise UserError(
+                "does not apply to predictions: no agent works, patches are only graded", argument=name
+            )
+    if chosen.attempts != 1:
+        raise UserError("predictions are graded once", argument="attempts")
+    if not chosen.benchmark:
+        raise UserError(
+            "name the suite that the predictions are for, such as swebench:verified", argument="benchmark"
+        )
+    predictions = read_predictions(file)
+    settings = _assign(
+        Settings().model_dump(mode="json") | {"model": NO_MODEL},
+        chosen,
+        ("benchmarks", "grading", "limits", "workers", "sandbox"),
+    )
+    with watcher.step("opening the benchmark and its sandboxes"):
+        parts = assemble.parts_of(settings)
+    check_known(predictions, parts.benchmark)
+    everything = [
+        task.id for part in Split if chosen.split in (None, part) for task in parts.benchmark.tasks(part)
+    ]
+    tasks = _select_predicted(parts.benchmark, predictions, chosen, file)
+    words = ["predictions", file.stem, parts.benchmark.name, predictions.digest[:8]]
+    folder = chosen.into or next(archive_folders()).absolute() / "-".join(map(make_slug, words))
+    plan = {
+        "benchmark": parts.benchmark.name,
+        "version": parts.benchmark.version,
+        "predictions": predictions.digest,
+        "benchmarks": settings.benchmarks.model_dump(mode="json"),
+        "grading": settings.grading.model_dump(mode="json"),
+    }
+    with await open_evaluation(folder, plan, settings, parts, None) as run:
+        agent = enter_under_key(run, predictions.model, predictions.source, GRADED)
+        wanted = EvaluationPlan((agent,), tuple(task.id for task in tasks))
+        session = EvaluationSession(
+            run=run,
+            benchmark=parts.benchmark,
+            split=chosen.split.value if chosen.split else "submitted",
+            model="",
+            names=[predictions.model],
+            plan=wanted,
+            tasks=tasks,
+            open_search=_open_grading(run, wanted, predictions, settings, parts),
+            missing=bool(EvaluationProgress(run).missing(wanted)),
+        )
+        if session.missing:
+            session.begin(None)
+        view = session.view(await session.perform(watcher))
+        graded = {task.id: predictions.by_task[task.id] for task in tasks}
+        report = swebench_report(Predictions(predictions.model, graded), session.results()[0], everything)
+        write_durably(folder / REPORT, json.dumps(report, indent=4).encode() + b"\n")
+    return view.model_copy(update={"report": report, "left_out": len(predictions.by_task) - len(tasks)})
+
+
+def _open_grading(
+    run: Run, plan: EvaluationPlan, predictions: Predictions, settings: Settings, parts: assemble.RunParts
+) -> OpenSearch:
+    labels = {"dgm.run": str(run.config["id"]), "dgm.host": machine_name()}
+
+    @asynccontextmanager
+    async def open_search(on_event: Callable[[Recorded], None]) -> AsyncIterator[Search]:
+        await parts.engine.reap(labels)
+        try:
+            grader = Grader(run, parts.benchmark, predictions, labels)
+            controller = RunController(run, settings)
+            yield Search(controller, Schedule(plan), grader, settings, LoopHooks(on_event))
+        finally:
+            await asyncio.shield(parts.engine.reap(labels))
+
+    return open_search
+
+
+def _select_predicted(
+    benchmark: Benchmark, predictions: Predictions, chosen: EvaluationChoice, file: Path
+) -> Sequence[Task]:
+    """Return the tasks to grade, in the order of the file."""
+    for name in chosen.tasks:
+        if name not in predictions.by_task:
+            raise UserError(f"{file} has no prediction for {name}", argument="tasks")
+    part = chosen.split
+    within = {task.id for task in benchmark.tasks(part)} if part else set(predictions.by_task)
+    ids = [
+        task for task in predictions.by_task if task in within and (not chosen.tasks or task in chosen.tasks)
+    ]
+    if not ids:
+        raise UserError(f"{file}: no prediction is on a {part} task of {benchmark.name!r}")
+    return [benchmark.task(task) for task in ids]
+
+
+def _parse_split(name: str) -> Split | None:
+    if name == "all":
+        return None
     try:
         return Split(name)
     except ValueError as error:
-        raise UserError(f"split {name!r}: there are {', '.join(each.value for each in Split)}") from error
+        names = ", ".join(split.value for split in Split)
+        raise UserError(f"{name!r} is none of {names}, all", argument="split") from error

@@ -1,71 +1,334 @@
-"""This machine and all settings, from a program (``dgm doctor``, ``dgm settings``)."""
+"""This machine: whether it can run a search, its settings, images, and what can be freed (``dgm doctor``)."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+import asyncio
+import contextlib
+import difflib
+import fnmatch
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 
-from dgm.api.arguments import assignments_of
-from dgm.api.records import Records, records_of
-from dgm.blocking import block, in_python
-from dgm.sandboxes.engine_address import use_engine
-from dgm.sessions.machine import check_machine, check_model
-from dgm.sessions.setting_search import find_matching
+from dgm.api.arguments import SettingValues, assignments_of, split_engine
+from dgm.api.cleaning import clean_runs
+from dgm.api.running import run_session
+from dgm.api.watcher import consent_to_pay
+from dgm.archive.this_machine import machine_name
+from dgm.config import Settings, resolve
+from dgm.config.listing import ListedSetting, Variable, list_sections
+from dgm.errors import DgmError, Infrastructure, UserError
+from dgm.models import local_servers
+from dgm.models.abilities import Abilities
+from dgm.models.auto import Offer, settle_auto
+from dgm.models.keys import read_key
+from dgm.models.local_servers import USUAL, LocalServer, Probe
+from dgm.models.pricing import Prices
+from dgm.models.providers import PROVIDER_KINDS, ProviderKind, all_variables
+from dgm.sandboxes.bubblewrap import BubblewrapEngine
+from dgm.sandboxes.choose import choose_auto, is_unbounded_accepted
+from dgm.sandboxes.docker import DockerEngine
+from dgm.sandboxes.engine_address import (
+    EngineAddress,
+    find_cluster,
+    find_named_engine,
+    resolve_addresses,
+    use_engine,
+)
+from dgm.sandboxes.probes import DiagnosisRow, is_fit, probe, probe_images
+from dgm.sandboxes.ray_address import NAME as RAY
+from dgm.search.model_checks import check_models, prices_of
+from dgm.steps import OnStep, Step, ignore
+from dgm.views.machine import (
+    CheckRow,
+    CleaningView,
+    ImagesView,
+    MachineView,
+    SettingRow,
+    SettingsView,
+    VariableRow,
+)
 
-
-@dataclass(frozen=True, slots=True)
-class MachineView:
-    """The checks of this machine with their results."""
-
-    ok: bool
-    """True if a search can run here; with a named model, if it answers as well."""
-    checks: Records
-    """A row for each check: ``check``, ``ok``, and ``detail``, which is what was seen or the remedy."""
+MODELS_SHOWN = 3
+"""Maximum number of a server's models that are named."""
+FREE_GB = 2.0
+"""Disk space that a long run with images needs."""
+USUAL_IMAGES = ("python",)
+CHOSEN = "sandbox chosen by auto"
 
 
 def doctor(
     model: str | None = None,
-    settings: Mapping[str, Any] | None = None,
     *,
-    engine: str | Sequence[str] | None = None,
+    settings: SettingValues | None = None,
+    on_step: OnStep = ignore,
 ) -> MachineView:
-    """Check Python, git, disk, models and sandboxes; each sandbox is opened and probed from the inside. Blocks.
+    """Check Python, git, disk, models and sandboxes; each sandbox is opened and probed from the inside.
 
     Args:
-        model: also make one small real call to this model, with a tool; this may cost money.
-        settings: of the model, such as ``providers.openai-compatible.base_url``.
-        engine: address of the Docker engine, such as ``ssh://user@host``, or several; None: the environment's.
+        model: Also make one small real call to this model; it may cost money.
+        settings: A setting of the model, such as providers.NAME.base_url, or engine=ADDRESS.
+        on_step: is called with each part that takes time.
     """
-    return block(lambda _: _check(model, settings or {}, engine), None)
+    others, engines = split_engine(settings)
+
+    async def check() -> MachineView:
+        rows = [_check_python(), _check_git(), _check_disk()]
+        rows += check_providers(local_servers.probe, _known_answer)
+        with use_engine(engines):
+            rows += await _check_sandboxes(on_step)
+        if model:
+            on_step(Step(f"asking {model}"))
+            rows += await _check_model(model, others)
+        ok = all(row.ok for row in rows if row.required)
+        return MachineView(ok=ok, checks=tuple(rows), model=model)
+
+    return run_session(check)
 
 
-def settings(pattern: str = "") -> Records:
-    """Return a row for each setting: name, type, default and meaning.
+def settings(pattern: str = "") -> SettingsView:
+    """Return the settings and environment variables whose names match, or else those whose meanings do.
 
     Args:
-        pattern: a part of a name, or a name with ``*`` and ``?``; where no name has it, the meanings are searched.
+        pattern: part of a name, or a name with ``*`` and ``?``; empty: all.
 
     Raises:
         UserError: nothing matches.
     """
-    with in_python():
-        sections, _ = find_matching(pattern)
-    return records_of([asdict(setting) for section in sections for setting in section.settings])
+    sections = list_sections()
+    everything = [setting for section in sections for setting in section.settings]
+    for by_meaning in (False, True):
+        rows = [row for row in everything if _matches(pattern, row, by_meaning)]
+        variables = [row for row in all_variables() if _matches(pattern, row, by_meaning)]
+        if rows or variables:
+            return SettingsView(
+                settings=tuple(SettingRow(**asdict(row)) for row in rows),
+                variables=tuple(VariableRow(**row._asdict()) for row in variables),
+                sections={section.name: section.meaning for section in sections},
+            )
+    names = {setting.name.rpartition(".")[2]: setting.name for setting in everything}
+    names |= {setting.name: setting.name for setting in everything}
+    near = dict.fromkeys(names[name] for name in difflib.get_close_matches(pattern, names, 5))
+    hint = f" (nearest: {', '.join([*near][:3])})" if near else ""
+    raise UserError(f"no setting matches '{pattern}'{hint}")
 
 
-def variables(pattern: str = "") -> Records:
-    """Return a row for each environment variable that dgm reads: its name and meaning; raises as ``settings``."""
-    with in_python():
-        _, found = find_matching(pattern)
-    return records_of([variable._asdict() for variable in found])
+def build_images(recipes: Sequence[str] = USUAL_IMAGES, *, on_step: OnStep = ignore) -> ImagesView:
+    """Build the images of recipes that are not built yet, on each Docker engine.
+
+    Args:
+        recipes: their names.
+        on_step: is called with each image.
+
+    Raises:
+        UserError: there is no such recipe.
+        Infrastructure: no Docker engine answers, or a build failed.
+    """
+    engines = [DockerEngine(address) for address in resolve_addresses()]
+    built = {}
+    for name in recipes:
+        on_step(Step(f"building the image {name}"))
+        # The tag is the recipe's, whatever engine has it.
+        for engine in engines:
+            built[name] = engine.build(name)
+    return ImagesView(images=built)
 
 
-async def _check(
-    model: str | None, settings: Mapping[str, Any], engine: str | Sequence[str] | None
-) -> MachineView:
-    with use_engine(engine):
-        # Nobody is asked here, and what a person agreed to on a terminal does not hold for a program.
-        rows, usable = await check_machine(lambda _: False)
-    if model is not None:
-        asked = await check_model(model, assignments_of(settings))
-        rows, usable = [*rows, *asked], usable and all(row.ok for row in asked)
-    return MachineView(usable, records_of([row._asdict() for row in rows]))
+def clean(*, on_step: OnStep = ignore) -> CleaningView:
+    """Remove what no run needs: what dead processes left, and images of changed recipes and unused agents.
+
+    Runs that are being written, and those that cannot be read, are left alone.
+    """
+    on_step(Step("looking through the runs"))
+    view = clean_runs()
+    on_step(Step("removing sandboxes and images"))
+    images, sandboxes = run_session(_clean_sandboxes)
+    return view.model_copy(update={"images": images, "sandboxes": sandboxes})
+
+
+async def _clean_sandboxes() -> tuple[int, int]:
+    """Remove unneeded images, and sandboxes of dead processes on this host; return how many of each."""
+    labels = {"dgm.host": machine_name()}
+    engines = list[DockerEngine | BubblewrapEngine]()
+    images = sandboxes = 0
+    for address in resolve_addresses():
+        try:
+            docker = DockerEngine(address)
+            images += len(await asyncio.to_thread(docker.collect))
+            engines.append(docker)
+        except Infrastructure:
+            continue
+    with contextlib.suppress(Infrastructure):
+        engines.append(BubblewrapEngine())
+    for engine in engines:
+        sandboxes += await engine.reap_left(labels)
+    return images, sandboxes
+
+
+def _known_answer(provider: str) -> bool | None:
+    return consent_to_pay(provider).answer
+
+
+def _matches(pattern: str, row: ListedSetting | Variable, by_meaning: bool) -> bool:
+    text, wanted = (row.meaning if by_meaning else row.name).casefold(), pattern.casefold()
+    if any(sign in wanted for sign in "*?["):
+        return not by_meaning and fnmatch.fnmatchcase(text, wanted)
+    return wanted in text
+
+
+def _check_python() -> CheckRow:
+    version = ".".join(map(str, sys.version_info[:3]))
+    return CheckRow(check="Python", ok=sys.version_info >= (3, 11), required=True, detail=version)
+
+
+def _check_git() -> CheckRow:
+    if not shutil.which("git"):
+        return CheckRow(check="git", ok=False, required=True, detail="not found; install git")
+    done = subprocess.run(["git", "--version"], capture_output=True, text=True, check=False)
+    return CheckRow(check="git", ok=True, required=True, detail=done.stdout.strip())
+
+
+def _check_disk() -> CheckRow:
+    free = shutil.disk_usage(".").free / 1e9
+    remedy = "" if free > FREE_GB else f"; a long run with images needs {FREE_GB:g} GB"
+    return CheckRow(check="disk space here", ok=free > FREE_GB, detail=f"{free:.0f} GB free{remedy}")
+
+
+async def _check_sandboxes(on_step: OnStep) -> list[CheckRow]:
+    """Open each sandbox; the last row says which one a search would use."""
+    if find_cluster() is not None:
+        # A sandbox on a node of the Ray cluster that the environment names, and what the nodes have.
+        from dgm.sandboxes.ray.engine import diagnose_nodes
+
+        on_step(Step(RAY))
+        found = [*await probe(RAY), await diagnose_nodes()]
+        usable = is_fit(found, RAY, unbounded=is_unbounded_accepted())
+        return [*map(_row_of, found), CheckRow(check=CHOSEN, ok=usable, required=True, detail=RAY)]
+    addresses = resolve_addresses() if find_named_engine() else ()
+    if len(addresses) > 1:
+        return await _check_engines(addresses, on_step)
+    on_step(Step("opening a sandbox of docker"))
+    found = [*probe_images(), *await probe("docker")]
+    on_step(Step("opening a sandbox of bubblewrap"))
+    found += await probe("bubblewrap")
+    rows = [*map(_row_of, found)]
+    try:
+        chosen, reason = choose_auto()
+    except DgmError as error:
+        return [*rows, CheckRow(check=CHOSEN, ok=False, required=True, detail=str(error))]
+    usable = is_fit(found, chosen.name, unbounded=is_unbounded_accepted())
+    detail = chosen.name if usable or not reason else f"{chosen.name}, since {reason}"
+    flaw = "" if usable else ", which fails a check above: no search can run in it"
+    return [*rows, CheckRow(check=CHOSEN, ok=usable, required=True, detail=f"{detail}{flaw}")]
+
+
+def _row_of(row: DiagnosisRow, check: str = "") -> CheckRow:
+    return CheckRow(check=check or row.name, ok=row.ok, detail=row.detail)
+
+
+async def _check_engines(addresses: Sequence[EngineAddress], on_step: OnStep) -> list[CheckRow]:
+    """Check each of several Docker engines; a search can run while one of them can be used."""
+    rows, fit, idents = list[CheckRow](), list[str](), dict[str, str]()
+    for address in addresses:
+        on_step(Step(address.url))
+        with use_engine(address.url, address.origin):
+            found = await probe("docker")
+            capacity = _capacity(address, idents)
+        if is_fit(found, "docker", unbounded=is_unbounded_accepted()):
+            fit.append(address.url)
+        rows += [_row_of(row, f"{address.url}: {row.name.removeprefix('docker: ')}") for row in found]
+        rows += [capacity] if capacity else []
+    detail = f"docker, on {len(fit)} of {len(addresses)} engines: {' '.join(fit)}"
+    if not fit:
+        detail = f"none of the {len(addresses)} engines passes all its checks: no search can run"
+    return [*rows, CheckRow(check=CHOSEN, ok=bool(fit), required=True, detail=detail)]
+
+
+def _capacity(address: EngineAddress, idents: dict[str, str]) -> CheckRow | None:
+    """Return how many sandboxes fit on an engine, and whether it was met before; None if it does not answer."""
+    try:
+        facts = DockerEngine(address).facts
+    except DgmError:
+        return None
+    check, other = f"{address.url}: capacity", idents.setdefault(facts.ident, address.url)
+    if facts.ident and other != address.url:
+        detail = f"the same engine as {other}: its processors are counted twice"
+        return CheckRow(check=check, ok=False, detail=detail)
+    return CheckRow(check=check, ok=True, detail=f"{facts.cpus} parallel sandboxes of one processor")
+
+
+async def _check_model(model: str, settings: SettingValues) -> Sequence[CheckRow]:
+    """Make one small real call to a model; report its cost and what it revealed."""
+    name = f"model {model}"
+    try:
+        resolved = resolve(None, assignments_of(settings), {"model": model})
+        checks, prices = await check_models(resolved), prices_of(resolved)
+    except DgmError as error:
+        return [CheckRow(check=name, ok=False, required=True, detail=str(error))]
+    if not checks:
+        return [CheckRow(check=name, ok=True, required=True, detail="built in, makes no calls")]
+    rows = []
+    for checked in checks:
+        cost = prices[checked.model].cost(checked.usage)
+        learned = Abilities.from_record(checked.abilities).as_settings(checked.model)
+        parts = [f"answers ({checked.usage.tokens:,} tokens, {cost:.4f} USD)", *checked.words]
+        parts += [f"put into the settings file:\n{learned}"] if learned else []
+        rows.append(CheckRow(check=name, ok=True, required=True, detail="; ".join(parts)))
+    return rows
+
+
+def check_providers(probe: Probe, known: Callable[[str], bool | None]) -> list[CheckRow]:
+    """Return rows on the usable models and on the choice of ``auto``; call no provider and spend nothing.
+
+    Args:
+        probe: asks local servers for their models.
+        known: the user's earlier answer about a provider; None if not asked yet.
+    """
+    prices = Prices.load()
+    answering = probe([server.base_url for server in USUAL])
+    rows = [
+        _check_key(kind)
+        for kind in PROVIDER_KINDS.values()
+        if not kind.is_cloud or os.environ.get(kind.key_env, "").strip()
+    ]
+    rows += [_check_server(server, answering.get(server.base_url, ())) for server in USUAL]
+    detail = f"{len(prices.rows)} models, as of {prices.as_of}; add yours with [models.prices]"
+    return [*rows, CheckRow(check="model prices", ok=True, detail=detail), _check_auto(probe, known)]
+
+
+def _check_key(kind: ProviderKind) -> CheckRow:
+    variable = kind.key_env
+    name = f"key: {variable}"
+    if not os.environ.get(variable, "").strip():
+        optional = ", and only where the server wants a key" if kind.key_is_optional else ""
+        return CheckRow(check=name, ok=False, detail=f"not set; needed for {kind.name}/… only{optional}")
+    try:
+        read_key(variable)
+    except UserError as error:
+        return CheckRow(check=name, ok=False, detail=str(error))
+    return CheckRow(check=name, ok=True, detail=f"set, for {kind.name}/…")
+
+
+def _check_server(server: LocalServer, models: Sequence[str]) -> CheckRow:
+    more = f" and {len(models) - MODELS_SHOWN} more" if len(models) > MODELS_SHOWN else ""
+    shown = ", ".join(models[:MODELS_SHOWN]) + more
+    detail = f"{server.base_url}: {shown or 'does not answer'}"
+    return CheckRow(check=f"model server: {server.name}", ok=bool(models), detail=detail)
+
+
+def _check_auto(probe: Probe, known: Callable[[str], bool | None]) -> CheckRow:
+    name, unasked = "model chosen by auto", list[str]()
+
+    def agreed(offer: Offer) -> bool:
+        answer = known(offer.provider)
+        if answer is None:
+            unasked.append(offer.provider)
+        return answer is not False
+
+    try:
+        _, reason = settle_auto(Settings(), agreed, os.environ, probe)
+    except DgmError as error:
+        return CheckRow(check=name, ok=False, detail=str(error))
+    asks = "; asks you before it is used for the first time" if unasked else ""
+    return CheckRow(check=name, ok=True, detail=f"{reason}{asks}")

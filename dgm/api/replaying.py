@@ -1,162 +1,160 @@
-"""Replays of a run for programs that wait for their result (``dgm replay``).
+"""``replay``: repeat decisions, lineages or evaluations of a run, and compare the results with the record."""
 
-``dgm.replay`` has the same for programs with a loop of their own.
-"""
-
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar, Unpack
+from typing import Literal, Protocol, get_args
 
-from dgm import replay
-from dgm.api.arguments import assignments_of, check_amount, model_of, path_of
-from dgm.archive.finding import check_unpacked
+from dgm import replay as replays
+from dgm.analysis.agent_names import find_agent
+from dgm.api.arguments import SettingValues, assignments_of, check_amount, model_of, path_of, split_engine
+from dgm.api.running import run_session
+from dgm.api.solving import OnProgress, print_progress
+from dgm.api.watcher import Watcher
+from dgm.archive.finding import check_unpacked, find_run
 from dgm.archive.run import Run
-from dgm.blocking import ProgramWatcher, block, in_python
 from dgm.domain import AgentId, TaskId
+from dgm.errors import UserError
+from dgm.evaluation.evaluating import apply_assignments
+from dgm.launch import name_models
 from dgm.models.scripted import Script
+from dgm.render.evaluation_text import evaluation_line, live_step_line, live_verdict_line, step_line
 from dgm.sandboxes.engine_address import use_engine
-from dgm.sessions.live_settings import choose_live_settings
+from dgm.views.replay import DecisionsReplay, EvaluationReplay, LiveReplay, RecordReplay, ReplayView
 
-T = TypeVar("T")
-
-
-class LiveArguments(TypedDict, total=False):
-    """Arguments of the live replays; each may be left out."""
-
-    into: str | Path | None
-    """Folder to record it in; one in the run's unless it is given."""
-    max_usd: float | None
-    """Limit on the cost of all its sessions in USD."""
-    settings: Mapping[str, Any] | None
-    """Such as ``models.*``."""
-    sandbox: str | None
-    """The sandbox of the run is used unless another is given."""
-    engine: str | Sequence[str] | None
-    """Address of the Docker engine, such as ``ssh://user@host``, or several; else as the environment says."""
-    allow_paid: bool
-    """If true, the model ``auto`` may become one that costs money."""
+What = Literal["decisions", "lineage", "evaluations", "work"]
 
 
-@dataclass(frozen=True, slots=True)
-class RunReplay:
-    """Repeats parts of a run; blocks. Nothing is written into the run unless a live replay is recorded in it."""
+class OpenRun(Protocol):
+    """A run that is open, such as ``dgm.open("first")``."""
 
-    run: Run = field(repr=False)
+    @property
+    def run(self) -> Run:
+        """The run itself."""
 
-    def decisions(self) -> replay.Decisions:
-        """Ask the policy again every question that the run asked; needs no sandbox. As ``dgm.replay.decisions``."""
-        with in_python():
-            return replay.decisions(self.run)
 
-    def lineage(
-        self, agent: int, *, sandbox: str | None = None, engine: str | Sequence[str] | None = None
-    ) -> Sequence[replay.StepAgain]:
-        """Perform every expansion from the seed to an agent again, on recorded replies. As ``dgm.replay.lineage``.
+def replay(
+    run: OpenRun | str | Path,
+    *agents: str | int,
+    what: What = "decisions",
+    live: str | Script | None = None,
+    max_usd: float | None = None,
+    settings: SettingValues | None = None,
+    task: str | None = None,
+    into: str | Path | None = None,
+    allow_paid: bool = False,
+    watcher: Watcher | None = None,
+    on_progress: OnProgress | None = print_progress,
+) -> ReplayView:
+    """Repeat what a run did, and compare the results with its record.
 
-        Args:
-            agent: its number.
-            sandbox: as there.
-            engine: address of the Docker engine, or several; None: the environment's.
-        """
-        return _block_with(engine, lambda _: replay.lineage(self.run, AgentId(agent), sandbox))
+    No key is needed and nothing is written into the run, unless another model repeats the work (live).
 
-    def evaluations(
-        self,
-        agents: Sequence[int] | None = None,
-        task: str | None = None,
-        how: replay.How | None = None,
-        *,
-        sandbox: str | None = None,
-        engine: str | Sequence[str] | None = None,
-    ) -> Sequence[replay.EvaluationAgain]:
-        """Grade recorded patches again, or let agents work again. As ``dgm.replay.evaluations``.
+    Args:
+        run: Name or path of a run.
+        agents: Ids, best, seed or commits [default: all; best for a lineage].
+        what: Decisions of the policy, the lineage of an agent, evaluations (recorded patches are graded again), or
+            work (agents work again on recorded replies).
+        live: Model that repeats the lineage or the evaluations for real, in a run of its own.
+        max_usd: Spending limit of a live replay, earlier sessions included.
+        settings: A setting such as workers=4 or sandbox=docker.
+        task: Only evaluations of this task.
+        into: Folder of a live replay [default: in the run].
+        allow_paid: Whether the model ``auto`` may stand for one that costs money.
+        watcher: Is informed and asked on the way.
+        on_progress: Is called with each line of progress; by default they are printed on stderr. None: silent.
 
-        Args:
-            agents: whose evaluations, by number; None: all.
-            task: only of this task.
-            how: as there.
-            sandbox: as there.
-            engine: address of the Docker engine, or several; None: the environment's.
-        """
-        chosen, named = _numbers(agents), None if task is None else TaskId(task)
-        return _block_with(engine, lambda _: replay.evaluations(self.run, chosen, named, how, sandbox))
-
-    def live_lineage(
-        self, agent: int, model: str | Script, **given: Unpack[LiveArguments]
-    ) -> replay.LiveLineage:
-        """Perform every expansion from the seed to an agent again by a model, for real, and compare.
-
-        Args:
-            agent: its number.
-            model: its name, or as with ``evolve``.
-            given: see ``LiveArguments``.
-
-        Raises:
-            UserError: what is wrong, before anything is spent.
-            Infrastructure: a sandbox or the model failed.
-        """
-        return _block_with(
-            given.get("engine"), lambda session: self._live_lineage(session, agent, model, given)
+    Raises:
+        UserError: what is wrong, before anything is spent.
+        ArchiveCorrupt: a trace, a commit or an event of the run is damaged.
+        Infrastructure: a sandbox or the model failed.
+    """
+    check_amount("max_usd", max_usd)
+    _check_arguments(what, live, agents, task, {"max_usd": max_usd, "into": into})
+    settings, engines = split_engine(settings)
+    watcher = watcher or Watcher(allow_paid=allow_paid)
+    report = on_progress or (lambda _: None)
+    with ExitStack() as opened:
+        opened.enter_context(use_engine(engines))
+        recorded = (
+            opened.enter_context(Run.open(find_run(str(run)))) if isinstance(run, str | Path) else run.run
         )
-
-    def live_evaluations(
-        self,
-        model: str | Script,
-        agents: Sequence[int] | None = None,
-        task: str | None = None,
-        *,
-        benchmark: str | Path | None = None,
-        **given: Unpack[LiveArguments],
-    ) -> replay.LiveEvaluations:
-        """Let agents work on their tasks again by a model, for real, and compare.
-
-        Args:
-            model: its name, or as with ``evolve``.
-            agents: their numbers; None: all that were evaluated.
-            task: only on this task.
-            benchmark: another suite: its search split, the seed and the agents.
-            given: see ``LiveArguments``.
-
-        Raises:
-            UserError: what is wrong, before anything is spent.
-            Infrastructure: a sandbox or the model failed.
-        """
-        chosen, named = _numbers(agents), None if task is None else TaskId(task)
-        where = None if benchmark is None else str(benchmark)
-
-        async def perform(session: ProgramWatcher) -> replay.LiveEvaluations:
-            live = self._live(session, model, given, where)
-            return await replay.live_evaluations(self.run, live, chosen, named)
-
-        return _block_with(given.get("engine"), perform)
-
-    async def _live_lineage(
-        self, session: ProgramWatcher, agent: int, model: str | Script, given: LiveArguments
-    ) -> replay.LiveLineage:
-        return await replay.live_lineage(self.run, AgentId(agent), self._live(session, model, given))
-
-    def _live(
-        self, session: ProgramWatcher, model: str | Script, given: LiveArguments, benchmark: str | None = None
-    ) -> replay.Live:
-        session.allow_paid = given.get("allow_paid", False)
-        check_amount("max_usd", given.get("max_usd"))
-        into = path_of(given.get("into"))
+        members = [find_agent(recorded, str(agent)).id for agent in agents]
+        if what == "lineage" and not members:
+            members = [find_agent(recorded, "best").id]
+        if what == "decisions":
+            return DecisionsReplay.of(recorded, replays.decisions(recorded))
+        only = None if task is None else TaskId(task)
+        assignments = assignments_of(settings)
+        if live is None:
+            return run_session(lambda: _repeat(recorded, what, members, only, assignments, report), watcher)
         if into is None:
-            check_unpacked(self.run.folder)
-        own = {"sandbox": given.get("sandbox")}
-        chosen = assignments_of(given.get("settings"))
-        settings = choose_live_settings(self.run, str(model_of(model)), benchmark, chosen, own, session)
-        return replay.Live(settings, into, given.get("max_usd"))
+            check_unpacked(recorded.folder)
+        chosen = name_models(replays.live_settings(recorded, str(model_of(live)), assignments), watcher)
+        means = replays.Live(chosen, path_of(into), max_usd)
+        return run_session(lambda: _repeat_live(recorded, what, members, only, means, report), watcher)
 
 
-def _block_with(engine: str | Sequence[str] | None, work: Callable[[ProgramWatcher], Awaitable[T]]) -> T:
-    async def perform(session: ProgramWatcher) -> T:
-        with use_engine(engine):
-            return await work(session)
+def _check_arguments(
+    what: What,
+    live: str | Script | None,
+    agents: Sequence[str | int],
+    task: str | None,
+    of_live: Mapping[str, object],
+) -> None:
+    if agents and agents[0] in get_args(What):
+        raise UserError(f"{agents[0]!r} is no agent; it says what to repeat", argument="what")
+    if what in ("decisions", "work") and live is not None:
+        why = "a decision asks no model" if what == "decisions" else "work repeats recorded replies"
+        raise UserError(f"{why}; choose lineage or evaluations", argument="what")
+    if what == "decisions" and (agents or task):
+        raise UserError("decisions belong to the run, not to an agent or a task", argument="what")
+    if what == "lineage" and (task or len(agents) > 1):
+        raise UserError("a lineage is that of one agent", argument="what")
+    for name, value in of_live.items():
+        if value is not None and live is None:
+            raise UserError("applies to live replays only; name a model, too", argument=name)
 
-    return block(perform, None)
+
+async def _repeat(
+    run: Run,
+    what: What,
+    agents: Sequence[AgentId],
+    task: TaskId | None,
+    assignments: Sequence[str],
+    report: OnProgress,
+) -> ReplayView:
+    """Repeat a lineage or evaluations on the record alone."""
+    chosen = apply_assignments({}, assignments, ("workers", "sandbox"), "a replay")
+    sandbox = chosen.sandbox if "sandbox" in chosen.model_fields_set else None
+    began = time.monotonic()
+    if what == "lineage":
+        steps = await replays.lineage(run, agents[0], sandbox, lambda step: report(step_line(step)))
+        return RecordReplay.of(run, what, time.monotonic() - began, steps=steps)
+    workers = chosen.workers if "workers" in chosen.model_fields_set else run.settings()["workers"]
+    how = replays.How(
+        what == "work", workers, lambda done: report(evaluation_line(EvaluationReplay.of(done)))
+    )
+    done = await replays.evaluations(run, agents or None, task, how, sandbox)
+    return RecordReplay.of(
+        run, what, time.monotonic() - began, evaluations=list(map(EvaluationReplay.of, done))
+    )
 
 
-def _numbers(agents: Sequence[int] | None) -> Sequence[AgentId] | None:
-    return None if agents is None else [AgentId(agent) for agent in agents]
+async def _repeat_live(
+    run: Run,
+    what: What,
+    agents: Sequence[AgentId],
+    task: TaskId | None,
+    live: replays.Live,
+    report: OnProgress,
+) -> ReplayView:
+    """Repeat a lineage or evaluations by another model."""
+    model = live.settings.model
+    if what == "lineage":
+        live = replace(live, on_step=lambda step: report(live_step_line(step)))
+        return LiveReplay.of(run, model, await replays.live_lineage(run, agents[0], live), agents[0])
+    live = replace(live, on_evaluation=lambda agent, done: report(live_verdict_line(agent, done)))
+    return LiveReplay.of(run, model, await replays.live_evaluations(run, live, agents or None, task))

@@ -1,93 +1,33 @@
 """A search as a value for programs: its best agent, its tables, its report, and how it goes on (``dgm.open``)."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from dgm.analysis.best import best_of
 from dgm.analysis.budgets import Ending
 from dgm.analysis.operator_accounts import OperatorLine
 from dgm.analysis.operator_accounts import operators_of as operator_lines
-from dgm.analysis.summary import agent_record, run_summary
-from dgm.api.agents import AgentView, number_of
+from dgm.api.agents import RunAgent, number_of
+from dgm.api.control import ApprovalView, WaitingChildView, approve_child
+from dgm.api.exporting import export
 from dgm.api.records import Records, records_of
-from dgm.api.replaying import RunReplay
-from dgm.archive.container import Manifest
-from dgm.archive.durable import write_durably
-from dgm.archive.events import Recorded
+from dgm.api.replaying import replay
+from dgm.api.report import report as make_report
 from dgm.archive.finding import find_run
 from dgm.archive.history import state
+from dgm.archive.packed import find_addresses
 from dgm.archive.run import Run
-from dgm.archive.selection import EventSelection
 from dgm.archive.stop_request import stop_run
-from dgm.archive.unpacking import find_addresses
 from dgm.archive.verifying import verify
-from dgm.blocking import in_python
 from dgm.domain import SEED, Usage
-from dgm.errors import ArchiveCorrupt, UserError
-from dgm.export.graphs import write_tree
-from dgm.export.repositories import write_repository
-from dgm.export.table_files import write_table
-from dgm.export.tables import EVALUATIONS, SPEND, Cell, ExportTable
-from dgm.export.trajectories import write_trajectories
-from dgm.publish.packing import pack
-from dgm.publish.scrubbing import LocalIdentity
-from dgm.report.facts import RunReport as Facts
-from dgm.report.facts import gather_report
-from dgm.report.figures import write_figures
-from dgm.report.headline import read_findings
-from dgm.report.page import render_page
-from dgm.report.record import report_record
-from dgm.sessions.approval import GivenAnswer, answer_children, check_gate, waiting_records
+from dgm.errors import ArchiveCorrupt
+from dgm.exports.tables import EVALUATIONS, SPEND, Cell, ExportTable
+from dgm.exports.targets import Exported
 from dgm.show.operators import operator_records
-
-
-@dataclass(frozen=True, slots=True)
-class ReportView:
-    """A report: is the best agent better than the seed, by how much, and what did that cost."""
-
-    facts: Facts = field(repr=False)
-    record: Mapping[str, Any] = field(repr=False)
-    """The document that ``dgm report --json`` prints."""
-
-    @property
-    def headline(self) -> str:
-        """The answer in one sentence."""
-        return self.facts.verdict.sentence
-
-    def html(self) -> str:
-        """Return the page, which asks nothing of the network."""
-        return render_page(self.facts).decode()
-
-    def save(self, file: str | Path) -> Path:
-        """Write the page (``.html``) or the record (``.json``), and return the path.
-
-        Raises:
-            UserError: the name ends otherwise, or the file cannot be written.
-        """
-        target = Path(file)
-        if target.suffix == ".html":
-            data = render_page(self.facts)
-        elif target.suffix == ".json":
-            data = json.dumps(self.record, indent=2, ensure_ascii=False).encode() + b"\n"
-        else:
-            raise UserError(f"{target}: a report is written as .html or .json")
-        try:
-            write_durably(target, data)
-        except OSError as error:
-            raise UserError(f"{target}: cannot be written: {error.strerror}") from error
-        return target
-
-    def save_figures(self, folder: str | Path) -> Sequence[Path]:
-        """Write each figure that can be drawn to a folder as SVG, and return the files.
-
-        Raises:
-            UserError: the folder cannot be made or written.
-        """
-        with in_python():
-            return write_figures(self.facts, Path(folder))
+from dgm.views.agents import AgentRow, TreeView
+from dgm.views.events import EventView, read_events
+from dgm.views.run import RunView
 
 
 class Results:
@@ -140,7 +80,7 @@ class Results:
         return self.run.tree.spend
 
     @property
-    def best(self) -> AgentView:
+    def best(self) -> RunAgent:
         """The agent that the run's policy recommends.
 
         Raises:
@@ -148,23 +88,32 @@ class Results:
         """
         run = self.run
         number_of(run, SEED)
-        return AgentView(run, run.tree.agents[best_of(run)])
+        return RunAgent(run, run.tree.agents[best_of(run)])
 
     @property
-    def agents(self) -> Sequence[AgentView]:
+    def agents(self) -> Sequence[RunAgent]:
         """All members of the archive; ``agents[0]`` is the seed."""
         run = self.run
-        return [AgentView(run, agent) for agent in run.tree.agents]
+        return [RunAgent(run, agent) for agent in run.tree.agents]
+
+    @property
+    def view(self) -> RunView:
+        """The run at this moment, as ``dgm status RUN --json`` prints it."""
+        return RunView.load(self.run)
+
+    @property
+    def tree(self) -> TreeView:
+        """All agents with their tallies, as ``dgm show RUN --json`` prints them."""
+        return TreeView.load(self.run)
 
     @property
     def agent_table(self) -> Records:
         """A row for each agent: origin, tallies, place in the tree."""
-        run = self.run
-        return records_of([agent_record(run, agent) for agent in run.tree.agents])
+        return records_of([_table_row(row) for row in self.tree.agents])
 
     @property
     def evaluations(self) -> Records:
-        """A row for each verdict, as ``dgm export RUN --evaluations`` writes them."""
+        """A row for each verdict, as ``dgm export RUN evaluations.csv`` writes them."""
         return self._records(EVALUATIONS)
 
     @property
@@ -177,38 +126,29 @@ class Results:
         """A row for each operator: children, tallies, what they took."""
         return records_of(operator_records(self._operators()))
 
-    @property
-    def replay(self) -> RunReplay:
-        """Do again what the run did, and compare: decisions, lineages, evaluations."""
-        return RunReplay(self.run)
+    replay = replay
 
-    def status(self) -> Mapping[str, Any]:
-        """Return the document that ``dgm status --json`` prints."""
-        return run_summary(self.run)
+    def diff(self, agent: int | None = None, other: int | None = None) -> str:
+        """Return what an agent's source changes against another's.
 
-    def events(
-        self,
-        *,
-        after: int | None = None,
-        tail: int | None = None,
-        kind: str | None = None,
-        follow: bool = False,
-    ) -> Iterator[Recorded]:
+        Args:
+            agent: its number; the best agent by default.
+            other: the other agent's number; its parent by default.
+
+        Raises:
+            UserError: there is no such agent.
+        """
+        chosen = self.best if agent is None else self.agents[number_of(self.run, agent)]
+        return chosen.diff(other)
+
+    def events(self, *, tail: int | None = None, follow: bool = False) -> Iterator[EventView]:
         """Yield the events of the log, oldest first.
 
         Args:
-            after: number of an event: only those after it.
-            tail: only so many of those that there are, the last ones.
-            kind: only of this kind, such as ``task_graded``.
-            follow: then each as it comes, until no process writes the run.
-
-        Raises:
-            UserError: there is no such kind, or both ``after`` and ``tail`` are given.
+            tail: only this many of the existing events, counted from the end.
+            follow: go on with new events until no process writes the run.
         """
-        with in_python():
-            chosen = EventSelection(after, tail, kind)
-        store = self._run.store
-        return chosen.follow(store, self._run.folder) if follow else chosen.read(store)
+        return read_events(self._run, tail=tail, follow=follow)
 
     def stop(self, *, now: bool = False) -> bool:
         """Ask the process that performs the search to end in good order, and return whether there is one.
@@ -225,79 +165,37 @@ class Results:
 
     @property
     def waiting(self) -> Records:
-        """A row for each child that waits for a person (``gates.approve``), with an answer that is not read yet."""
-        return records_of(waiting_records(self.run))
+        """A row for each child that waits for approval (``gates.approve``), with an answer that is not read yet."""
+        run = self.run
+        children = (WaitingChildView.load(run, action, child) for action, child in run.tree.waiting.items())
+        return records_of([child.model_dump() for child in children])
 
-    def approve(self, child: int, yes: bool = True, *, reason: str = "") -> GivenAnswer:
-        """Say yes or no to a child that waits; a running search takes the answer within a second.
+    def approve(self, child: int, answer: Literal["yes", "no"] = "yes", *, reason: str = "") -> ApprovalView:
+        """Answer for a child that waits; a running search takes the answer within a second.
 
         Args:
             child: its number, as ``waiting`` gives it.
-            yes: whether it may live.
+            answer: whether it may live.
             reason: why, in one line; of a no it becomes the reason of the stillbirth.
 
         Raises:
             UserError: it does not wait, children of this run never do, or the folder is read-only.
         """
-        run = self.run
-        with in_python():
-            check_gate(run)
-            (given,) = answer_children(run, {str(child): yes}, reason)
-        return given
+        return approve_child(self.run, child, answer, reason)
 
     def export(
         self,
+        agent: str | int | Path | None = None,
+        target: str | Path | None = None,
         *,
-        tree: str | Path | None = None,
-        evaluations: str | Path | None = None,
-        spend: str | Path | None = None,
-        repository: str | Path | None = None,
-        trajectories: str | Path | None = None,
-    ) -> Mapping[str, int]:
-        """Write the run for other programs, and return how many things each file holds; agents export themselves.
-
-        Args:
-            tree: new file for the tree of agents: ``.graphml``, ``.gexf`` or ``.dot``.
-            evaluations: new file with a row for each evaluation: ``.csv`` or ``.parquet``.
-            spend: new file with a row for each model call: ``.csv`` or ``.parquet``.
-            repository: new folder for a git repository with a branch for each agent.
-            trajectories: new folder for what agents said and did in each evaluation.
-
-        Raises:
-            UserError: something is there already, or it cannot be written, or not in that format.
-            ArchiveCorrupt: something in the run is damaged.
-        """
-        run, written = self.run, {}
-        if tree is not None:
-            written["tree"] = write_tree(run, Path(tree))
-        if evaluations is not None:
-            written["evaluations"] = write_table(run, EVALUATIONS, Path(evaluations))
-        if spend is not None:
-            written["spend"] = write_table(run, SPEND, Path(spend))
-        if repository is not None:
-            write_repository(run, Path(repository))
-            written["repository"] = len(run.tree.agents)
-        if trajectories is not None:
-            done = write_trajectories(run, None, Path(trajectories), LocalIdentity.here())
-            written["trajectories"] = done.own + done.recorded
-        return written
-
-    def pack(self, file: str | Path, *, force_agents: bool = False) -> Manifest:
-        """Pack the run into one new file to publish; keys and personal paths in it are replaced.
-
-        Args:
-            file: ends in ``.dgm``.
-            force_agents: publish agents whose source holds a personal path or what looks like a key, as they are.
-
-        Returns:
-            What the file holds, and how often each thing was replaced.
-
-        Raises:
-            UserError: the file exists, or an agent cannot be published.
-            ArchiveCorrupt: a part of the run is missing or damaged.
-        """
-        with in_python():
-            return pack(self._run.folder, Path(file), LocalIdentity.here(), force_agents=force_agents)
+        what: str | None = None,
+        evaluation: str | None = None,
+        force_agents: bool = False,
+    ) -> Exported:
+        """Write the run, or an agent of it, to a new file or folder; the arguments are those of ``dgm.export``."""
+        return export(
+            self._run.folder, agent, target, what=what, evaluation=evaluation, force_agents=force_agents
+        )
 
     def verify(self) -> Mapping[str, int]:
         """Check every checksum, every trace that an event names, git's objects, and the agents' descent.
@@ -315,13 +213,8 @@ class Results:
         """Addresses for model calls and variables of keys that its settings name; for a look before ``resume``."""
         return sorted(find_addresses(self._run.config))
 
-    def report(self) -> ReportView:
-        """Return the report of what the run and its examination hold now; nothing is performed."""
-        run = self.run
-        best = self.best.agent
-        operators = self._operators()
-        facts = gather_report(run, best.id, read_findings(run, best), operators)
-        return ReportView(facts, report_record(run, facts, operator_records(operators)))
+    report = make_report
+    """Report on the run; arguments as for ``dgm.report``."""
 
     def close(self) -> None:
         """Close the run; agents that were asked for can no longer be read."""
@@ -347,3 +240,11 @@ class Results:
         except ArchiveCorrupt:
             # Without what vetting took, where the traces that say it are lost.
             return operator_lines(self.run, timed=False)
+
+
+def _table_row(row: AgentRow) -> dict[str, Any]:
+    """Return an agent's row with tallies in columns."""
+    record = row.model_dump(mode="json", exclude={"own", "clade", "delta"})
+    for name, tally in (("own", row.own), ("clade", row.clade)):
+        record |= {f"{name}_resolved": tally.resolved, f"{name}_n": tally.n, f"{name}_rate": tally.rate}
+    return record

@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from dgm.api.records import Records, records_of
-from dgm.blocking import call_beside_loop
+from dgm.api.running import run_beside_loop
 from dgm.errors import UserError
 from dgm.simulation.families import FAMILIES, GROUPS
 from dgm.simulation.measures import Standing, standings
@@ -77,7 +77,7 @@ class Simulation(BaseModel):
         )
 
 
-def simulate(  # noqa: PLR0913  (the arguments of the command)
+def simulate(
     *,
     policies: Sequence[str] = (),
     reference: str = "hgm",
@@ -143,7 +143,7 @@ def simulate(  # noqa: PLR0913  (the arguments of the command)
             results=tuple(results.items()),
         )
 
-    return call_beside_loop(perform)
+    return run_beside_loop(perform)
 
 
 def families() -> Records:

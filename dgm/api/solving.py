@@ -1,93 +1,108 @@
-"""The work of an agent on a repository, from a program (``dgm solve``)."""
+"""``solve``: the work of an agent of a run on a repository of the user's, and what becomes of its change."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import asyncio
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TypedDict, Unpack
 
-from dgm.api.agents import AgentView
-from dgm.api.arguments import check_amount, model_of
-from dgm.blocking import ProgramWatcher, block, in_python
-from dgm.domain import Usage
-from dgm.errors import UserError
+from pydantic import Field
+
+from dgm import assemble
+from dgm.analysis.agent_names import find_agent
+from dgm.api.agents import RunAgent
+from dgm.api.arguments import SettingValues, assignments_of, check_amount, model_of, split_engine
+from dgm.api.running import run_session
+from dgm.api.watcher import Watcher
+from dgm.archive.finding import find_run
+from dgm.archive.run import Run
+from dgm.benchmarks.plain_logs import plain_log
+from dgm.config import Settings
+from dgm.domain import Agent, Usage
+from dgm.errors import AgentFault, DgmError, UserError
+from dgm.evaluation.evaluating import apply_assignments
+from dgm.launch import name_models
 from dgm.models.scripted import Script
+from dgm.paths import state_folder
+from dgm.render import fmt
+from dgm.render.safe import neutralise
+from dgm.sandboxes.choose import choose
 from dgm.sandboxes.engine_address import use_engine
-from dgm.sessions import repairing
+from dgm.search.run_settings import require_consent
 from dgm.simulation import check_performed
-from dgm.worker.solving import SolveContext, SolveResult, UsageJournal
+from dgm.views.values import UsageView, View
+from dgm.worker import solving
+from dgm.worker.leaving import format_left_out
+from dgm.worker.rehearsal import rehearse
+from dgm.worker.user_repository import user_files, write_back
 
-TIMEOUT_S = 600.0
-
-
-class SolveArguments(TypedDict, total=False):
-    """Arguments of ``solve`` and ``solve_async``; each may be left out."""
-
-    model: str | Script | None
-    """The model that the agent is lent; the run's unless it is given."""
-    max_usd: float | None
-    """Limit on all its model calls in USD."""
-    sandbox: str
-    """``auto`` unless it is given, ``docker`` or ``bubblewrap``."""
-    engine: str | Sequence[str] | None
-    """Address of the Docker engine, such as ``ssh://user@host``, or several; else as the environment says."""
-    timeout_s: float
-    """Time for the agent in seconds; 600 unless it is given."""
-    allow_paid: bool
-    """If true, ``model="auto"`` may choose a model that costs money."""
+TIME_LIMIT_S = 600.0
+"""Time for the agent, unless ``limits.solve_s`` is set."""
+PROGRESS_S = 10.0
+"""Interval between two lines of progress."""
+OUTPUT_BYTES = 4000
+OUTPUT_LINES = 20
+"""Limits of the agent's output that is shown."""
+FAILED = 1
+OnProgress = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Solution:
-    """The changes that an agent made to a copy of a repository; only ``apply`` changes the repository itself."""
+def print_progress(line: str) -> None:
+    """Print a line on stderr."""
+    sys.stderr.write(f"{neutralise(line)}\n")
+    sys.stderr.flush()
 
-    repo: Path
-    result: SolveResult = field(repr=False)
-    absent: Sequence[str] = ()
+
+class Solution(View):
+    """The change that an agent made to a copy of a repository."""
+
+    agent: int
+    """Its id in the run."""
+    repository: str
+    patch: str
+    """Unified diff; empty if the agent changed nothing. Bytes that are not UTF-8 are replaced."""
+    why_empty: str
+    """Why there is no change; empty if there is one."""
+    changed: tuple[str, ...]
+    """Files that the change creates, changes or removes."""
+    applied: bool
+    """Whether the change was applied at once."""
+    patch_file: str | None
+    """Where a change is kept that was not applied, byte for byte."""
+    left_out: dict[str, int]
+    """New files that are too large to be a part of the change → bytes."""
+    absent: tuple[str, ...]
     """Parts of the repository that the agent did not see, a sentence each."""
-
-    @property
-    def patch(self) -> str:
-        """The change as a unified diff; empty if the agent changed nothing."""
-        return self.result.work.patch.decode("utf-8", "replace")
-
-    @property
-    def changed(self) -> Sequence[str]:
-        """Paths of the files that it creates, changes or removes."""
-        return self.result.changed
-
-    @property
-    def left_out(self) -> Mapping[str, int]:
-        """New files that are too large to be a part of the change → bytes."""
-        return self.result.work.left_out
-
-    @property
-    def output(self) -> str:
-        """The end of what the agent's program wrote: not neutralised."""
-        return self.result.work.completed.output.decode("utf-8", "replace")
+    agent_exit_code: int
+    """Exit status of the agent's program."""
+    timed_out: bool
+    output: str
+    """The end of what the agent's program wrote, not neutralised."""
+    calls: int
+    """Answered model calls."""
+    spend: UsageView
+    patch_bytes: bytes = Field(exclude=True, repr=False)
+    """The patch byte for byte; not in the JSON document."""
 
     @property
     def exit_code(self) -> int:
-        """Exit status of the agent's program; 0 if it ended well."""
-        return self.result.work.completed.exit_code
-
-    @property
-    def timed_out(self) -> bool:
-        """True if the agent reached its time limit."""
-        return self.result.work.completed.timed_out
-
-    @property
-    def spent(self) -> Usage:
-        """All that its model calls took."""
-        return self.result.usage
+        """Exit code of the command: 1 without a change."""
+        return 0 if self.patch else FAILED
 
     def apply(self) -> None:
-        """Apply the change to the repository; without one, do nothing.
+        """Apply the change to the repository; do nothing without one.
 
         Raises:
             UserError: files changed meanwhile, or cannot be written; the message says where the change is kept.
         """
-        if self.result.work.patch:
-            repairing.apply_work(self.repo, self.result.work, self.result.changed)
+        if self.patch:
+            try:
+                write_back(Path(self.repository), self.patch_bytes, self.changed)
+            except UserError as error:
+                raise UserError(f"{error}; it is kept in {self.patch_file or self.save()}") from error
 
     def save(self) -> Path:
         """Write the change to a new file in the user's folder of patches, and return the file.
@@ -95,57 +110,207 @@ class Solution:
         Raises:
             UserError: it cannot be written.
         """
-        return repairing.save_patch(self.repo, self.result.work.patch)
+        return _save_patch(Path(self.repository), self.patch_bytes)
 
 
-def solve(agent: AgentView, repo: str | Path, problem: str, **given: Unpack[SolveArguments]) -> Solution:
-    """Let an agent work on a copy of a repository, and return its change; blocks, also where a loop runs.
+def solve(
+    agent: RunAgent | str,
+    repository: str | Path,
+    problem: str,
+    *,
+    model: str | Script | None = None,
+    max_usd: float | None = None,
+    apply: bool = False,
+    settings: SettingValues | None = None,
+    allow_paid: bool = False,
+    watcher: Watcher | None = None,
+    on_progress: OnProgress | None = print_progress,
+) -> Solution:
+    """Let an agent work on a copy of a repository, and return its change.
 
-    Nothing is recorded, and the repository stays as it is until ``Solution.apply``.
+    The repository is only changed if the change is applied. A change that is not applied is kept in a file.
 
     Args:
-        agent: of a run, such as ``dgm.open("demo").best``.
-        repo: a folder; in a git repository, the agent sees what its owner would commit.
-        problem: what is to be done, in words.
-        given: see ``SolveArguments``.
+        agent: RUN:AGENT, such as demo:best.
+        repository: A folder; in a git repository, the agent sees what its owner would commit.
+        problem: What to do, in words.
+        model: Model that the agent uses [default: the run's].
+        max_usd: Spending limit.
+        apply: Apply the change without asking.
+        settings: A setting such as limits.solve_s=1200 or sandbox=docker.
+        allow_paid: Whether the model ``auto`` may stand for one that costs money.
+        watcher: Is informed and asked on the way.
+        on_progress: Is called with each line of progress; by default they are printed on stderr. None: silent.
 
     Raises:
         UserError: what is wrong, before anything is spent.
         DgmError: the agent's result is no change.
         Infrastructure: the sandbox or the model failed.
     """
-    return block(lambda session: _solve(session, agent, Path(repo), problem, **given), None)
-
-
-async def solve_async(
-    agent: AgentView, repo: str | Path, problem: str, **given: Unpack[SolveArguments]
-) -> Solution:
-    """Let an agent work on a copy of a repository. As ``solve``."""
-    with in_python():
-        return await _solve(ProgramWatcher(None), agent, Path(repo), problem, **given)
-
-
-async def _solve(  # noqa: PLR0913  (all have their usual value)
-    session: ProgramWatcher,
-    agent: AgentView,
-    repo: Path,
-    problem: str,
-    *,
-    model: str | Script | None = None,
-    max_usd: float | None = None,
-    sandbox: str = "auto",
-    engine: str | Sequence[str] | None = None,
-    timeout_s: float = TIMEOUT_S,
-    allow_paid: bool = False,
-) -> Solution:
-    session.allow_paid = allow_paid
     check_amount("max_usd", max_usd)
-    check_amount("timeout_s", timeout_s)
-    if not repo.is_dir():
-        raise UserError(f"{repo}: no such folder")
-    check_performed(agent.run)
-    settings = repairing.choose_settings(agent.run, model_of(model), max_usd, session)
-    context = SolveContext(settings, sandbox, timeout_s)
-    repair = repairing.prepare(f"{agent.run.name}:{agent.id}", agent.source, repo, problem, context)
-    with use_engine(engine):
-        return Solution(repo, await repair.perform(UsageJournal()), repair.given.absent)
+    folder = Path(repository)
+    if not folder.is_dir():
+        raise UserError(f"{folder}: no such folder")
+    settings, engines = split_engine(settings)
+    watcher = watcher or Watcher(allow_paid=allow_paid)
+    report = on_progress or (lambda _: None)
+
+    async def work(run: Run, member: Agent) -> Solution:
+        check_performed(run)
+        chosen = _build_settings(run, model_of(model), max_usd, assignments_of(settings), watcher)
+        return await _perform(run, member, folder, problem, chosen, report)
+
+    with use_engine(engines):
+        if isinstance(agent, RunAgent):
+            handle = agent
+            solution = run_session(lambda: work(handle.run, handle.agent), watcher)
+        else:
+            name, _, which = agent.rpartition(":")
+            if not name:
+                raise UserError(f"{agent}: expected RUN:AGENT, for example {agent}:best")
+            with Run.open(find_run(name)) as run:
+                member = find_agent(run, which)
+                solution = run_session(lambda: work(run, member), watcher)
+    return _finish(solution, apply=apply)
+
+
+def _finish(solution: Solution, *, apply: bool) -> Solution:
+    """Apply the change, or keep it in a file."""
+    if not solution.patch:
+        return solution
+    if apply:
+        solution.apply()
+        return solution.model_copy(update={"applied": True})
+    return solution.model_copy(update={"patch_file": str(solution.save())})
+
+
+def _build_settings(
+    run: Run, model: str | None, max_usd: float | None, assignments: Sequence[str], watcher: Watcher
+) -> Settings:
+    """Return the settings of a run with another model, limits and the like.
+
+    Raises:
+        ConsentNeeded: the run may be a stranger's, and names addresses of its own.
+        UserError: a setting does not fit, or a model that costs money may not be used.
+    """
+    base = assemble.settings_of(run).model_dump(mode="json")
+    if model:
+        base["model"] = model
+        base["models"] |= {"solve": None}
+    base["sandbox"] = "auto"
+    # The time that the run gave its tasks says nothing about this one.
+    base["limits"] |= {"solve_s": None}
+    if max_usd is not None:
+        base["limits"] |= {"usd": max_usd}
+    settings = apply_assignments(base, assignments, ("models", "providers", "limits", "sandbox"), "solving")
+    require_consent(run, settings)
+    return name_models(settings, watcher) if model else settings
+
+
+async def _perform(
+    run: Run, agent: Agent, folder: Path, problem: str, settings: Settings, report: OnProgress
+) -> Solution:
+    name = f"{run.name}:{agent.id}"
+    source = run.repository.source(agent.commit)
+    files = user_files(folder)
+    for sentence in files.absent:
+        report(sentence)
+    limit_s = settings.limits.solve_limit_s(TIME_LIMIT_S)
+    context = solving.SolveContext(settings, settings.sandbox, limit_s)
+    report(f"starting agent {name} in a sandbox")
+    await rehearse(name, source, choose(settings.sandbox, settings), settings)
+    report(f"agent {name} works on a copy of {folder} (at most {limit_s:.0f} s)")
+    spent = solving.UsageJournal()
+    progress = asyncio.create_task(_report_usage(spent, report))
+    try:
+        result = await solving.solve(source, folder, files.files, problem, context, spent)
+    except AgentFault as fault:
+        _report_output(fault.output, report)
+        raise DgmError(
+            f"the agent's work cannot be used ({fault.stage}): {fault}; {fmt.usage(UsageView.of(spent.usage))}"
+        ) from fault
+    except BaseException:
+        if spent.usage.calls:
+            report(fmt.usage(UsageView.of(spent.usage)))
+        raise
+    finally:
+        progress.cancel()
+        with suppress(asyncio.CancelledError):
+            await progress
+    work = result.work
+    if work.completed.bad_end or not work.patch:
+        _report_output(work.completed.output, report)
+    if work.completed.bad_end:
+        report(f"the agent {work.completed.bad_end}")
+    if work.left_out:
+        report(format_left_out(work.left_out).replace("\n", " "))
+    solution = Solution(
+        agent=agent.id,
+        repository=str(folder),
+        patch=work.patch.decode("utf-8", "replace"),
+        patch_bytes=work.patch,
+        why_empty="" if work.patch else _explain_empty(result, spent.usage),
+        changed=result.changed,
+        applied=False,
+        patch_file=None,
+        left_out=dict(work.left_out),
+        absent=files.absent,
+        agent_exit_code=work.completed.exit_code,
+        timed_out=work.completed.timed_out,
+        output=work.completed.output[-OUTPUT_BYTES:].decode("utf-8", "replace"),
+        calls=work.calls,
+        spend=UsageView.of(result.usage),
+    )
+    if solution.why_empty:
+        report(f"no change: {solution.why_empty}")
+    return solution
+
+
+async def _report_usage(spent: solving.UsageJournal, report: OnProgress) -> None:
+    began = time.monotonic()
+    while True:
+        await asyncio.sleep(PROGRESS_S)
+        report(f"{time.monotonic() - began:.0f} s: {fmt.usage(UsageView.of(spent.usage))}")
+
+
+def _explain_empty(result: solving.SolveResult, usage: Usage) -> str:
+    """Return why the agent left no change, in a clause."""
+    work = result.work
+    if work.own_failure:
+        return f"the agent got no answers of its model by its own fault: {work.own_failure}"
+    if work.completed.bad_end:
+        return f"the agent {work.completed.bad_end} before it changed a file"
+    if work.refused:
+        return f"the agent's requests were refused ({', '.join(work.refused)})"
+    if work.left_out:
+        return "all its new files are too large for a patch"
+    if not usage.calls:
+        return "the agent ended without asking its model"
+    calls = "1 model call" if usage.calls == 1 else f"{usage.calls} model calls"
+    return f"the agent ended by itself after {calls} and changed no file that would be committed"
+
+
+def _report_output(output: bytes, report: OnProgress) -> None:
+    text = plain_log(output[-4 * OUTPUT_BYTES :]).decode("utf-8", "replace").strip()[-OUTPUT_BYTES:]
+    lines = text.split("\n")[-OUTPUT_LINES:]
+    if any(lines):
+        report("the end of the agent's output:")
+        for line in lines:
+            report(f"  {line}")
+
+
+def _save_patch(repository: Path, patch: bytes) -> Path:
+    """Write a patch to a new file outside of the repository, and return the file.
+
+    Raises:
+        UserError: it cannot be written.
+    """
+    try:
+        folder = state_folder("patches")
+        name = f"{repository.resolve().name or 'root'}-{time.strftime('%Y%m%d-%H%M%S')}-"
+        handle, path = tempfile.mkstemp(prefix=name, suffix=".patch", dir=folder)
+        with os.fdopen(handle, "wb") as file:
+            file.write(patch)
+    except OSError as error:
+        raise UserError(f"the change cannot be kept: {error}") from error
+    return Path(path)

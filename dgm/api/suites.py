@@ -1,305 +1,563 @@
-"""Task suites from a program: listed, looked at, verified, fetched, imported, mined, changed (``dgm benchmark``)."""
+"""Benchmarks: listed, shown, fetched, verified and made (``dgm benchmark``)."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import asyncio
+import re
+import shutil
+import tempfile
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from dgm.api.arguments import assignments_of
-from dgm.api.records import Records, records_of
-from dgm.benchmarks.harbor import ImportReport
-from dgm.benchmarks.opening import open_suite
-from dgm.benchmarks.suite_editing import SplitBy
-from dgm.blocking import block, in_python
-from dgm.config import BenchmarksSettings, GradingSettings, resolve
-from dgm.domain import Split, Task, TaskId
-from dgm.errors import UserError
-from dgm.protocols import Benchmark
+from dgm.api.arguments import SettingValues, use_settings
+from dgm.api.running import run_session
+from dgm.archive.this_machine import machine_name
+from dgm.benchmarks import swebench_images, verification
+from dgm.benchmarks.formats import FORMATS, all_formats, format_of
+from dgm.benchmarks.harbor import ImportReport, import_harbor
+from dgm.benchmarks.mixed import MixedBenchmark
+from dgm.benchmarks.opening import NoSandboxEngine, find_suite_folder, open_suite
+from dgm.benchmarks.suite_editing import (
+    SplitBy,
+    SuitePart,
+    change_splits,
+    choose_splits,
+    compose_suite,
+    parse_conditions,
+)
+from dgm.benchmarks.suites import SuiteBenchmark, suite_names
+from dgm.benchmarks.swebench import SwebenchBenchmark
+from dgm.benchmarks.swebench_images import Fetched
+from dgm.benchmarks.task_facts import list_facts, read_facts
+from dgm.benchmarks.toml_table import suggestion
+from dgm.benchmarks.verification import TaskVerification
+from dgm.config import BenchmarksSettings, Settings
+from dgm.domain import Snapshot, Split, Task, TaskId
+from dgm.errors import DgmError, Infrastructure, UserError
+from dgm.plugins import find_installed
+from dgm.processes import repeat_after_standstill
+from dgm.protocols import Benchmark, InImage, SandboxEngine
+from dgm.sandboxes import recipes
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.docker import DockerEngine
-from dgm.sandboxes.engine_address import use_engine
-from dgm.sessions import suite_editing
-from dgm.sessions.mined_suite import MiningReport, mine
-from dgm.sessions.mining_options import Funnel, MiningOptions
-from dgm.sessions.mining_statements import open_asking
-from dgm.sessions.suite_images import FetchOutcome, plan_fetch
-from dgm.sessions.suite_tasks import describe_hidden, describe_origin, find_facts
-from dgm.sessions.suites import (
-    NoSandboxEngine,
-    SuiteVerification,
-    describe_suite,
-    describe_task,
-    list_suites,
-    read_workspace,
-    select_tasks,
-    verify_tasks,
+from dgm.sandboxes.engine_address import resolve_addresses
+from dgm.sandboxes.engine_client import convert_engine_errors, find_image
+from dgm.sandboxes.podman import strip_registry
+from dgm.steps import OnStep, Step, ignore
+from dgm.views.suite import (
+    IN_IMAGE,
+    FetchView,
+    HiddenView,
+    ImageRow,
+    ImagesToFetch,
+    MadeSuiteView,
+    NameForm,
+    OriginView,
+    PluginRow,
+    ProvenanceView,
+    SuiteListView,
+    SuiteRow,
+    SuiteView,
+    TaskRow,
+    TaskView,
+    VerificationView,
 )
-from dgm.sessions.suites import (
-    import_suite as import_tasks,
-)
 
-__all__ = ["MiningOptions", "SuiteView", "import_suite", "mine_benchmark", "suite", "suites"]
-
-
-@dataclass(frozen=True, slots=True)
-class SuiteView:
-    """A task suite that can be looked at; what opens a sandbox says so."""
-
-    name: str
-    """By which it was opened."""
-    opened: Benchmark = field(repr=False)
-    settings: BenchmarksSettings = field(repr=False)
-    grading: GradingSettings = field(repr=False)
-
-    @property
-    def version(self) -> str:
-        """Changes with whatever can change a verdict."""
-        return self.opened.version
-
-    def tasks(self, split: str | None = None) -> Sequence[Task]:
-        """Return the tasks of a split: ``search``, ``promotion`` or ``holdout``; None: all of them.
-
-        Raises:
-            UserError: there is no such split.
-        """
-        try:
-            splits = list(Split) if split is None else [Split(split)]
-        except ValueError as error:
-            names = ", ".join(each.value for each in Split)
-            raise UserError(f"split {split!r}: there are {names}") from error
-        return [task for each in splits for task in self.opened.tasks(each)]
-
-    def record(self, engine: str | Sequence[str] | None = None) -> Mapping[str, Any]:
-        """Return the document that ``dgm benchmark show --json`` prints: tasks, tags, images and their state.
-
-        Args:
-            engine: address of the Docker engine, such as ``ssh://user@host``, or several; None: the environment's.
-        """
-        with in_python(), use_engine(engine):
-            return describe_suite(self.name, self.opened)
-
-    def task(self, task: str) -> Mapping[str, Any]:
-        """Return a task as an agent sees it: prompt, files, image, time. Never a hidden test.
-
-        Raises:
-            UserError: there is no such task.
-        """
-        found = self.opened.task(TaskId(task))
-        return describe_task(found, read_workspace(self.opened, found))
-
-    def origin(self, task: str, *, hidden: bool = False) -> Mapping[str, Any]:
-        """Return what agents do not see of a task: split, kind, names of its tests, files of the fix, provenance.
-
-        It is empty for a benchmark that is not a suite's folder.
-
-        Args:
-            task: its id.
-            hidden: adds its hidden tests and its reference fix.
-
-        Raises:
-            UserError: there is no such task.
-        """
-        shown = {"hidden": describe_hidden(self.opened, TaskId(task))} if hidden else {}
-        return {**describe_origin(self.opened, TaskId(task)), **shown}
-
-    def facts(self) -> Records:
-        """Return a row for each task of a suite's folder: split, kind, date, numbers of tests and of changed lines."""
-        return records_of([facts.record() for facts in find_facts(self.opened)])
-
-    def verify(
-        self,
-        tasks: Sequence[str] = (),
-        *,
-        workers: int = 2,
-        sandbox: str = "auto",
-        engine: str | Sequence[str] | None = None,
-        on_task: Callable[[TaskId, Sequence[str]], None] = lambda _task, _problems: None,
-    ) -> SuiteVerification:
-        """Check in sandboxes that doing nothing fails and the reference fix passes; blocks.
-
-        Args:
-            tasks: their ids; none: all.
-            workers: tasks at once, from 1.
-            sandbox: ``auto``, or the name of an engine.
-            engine: address of the Docker engine, such as ``ssh://user@host``, or several; None: the environment's.
-            on_task: is called with each task and what is wrong with it.
-
-        Raises:
-            UserError: there is no such task, or no sandbox.
-            Infrastructure: the sandboxes' engine failed.
-        """
-        if workers < 1:
-            raise UserError(f"workers {workers}: must be 1 or more")
-
-        async def perform() -> SuiteVerification:
-            with use_engine(engine):
-                made = choose(sandbox)
-            opened = open_suite(self.name, made, self.settings, self.grading)
-            return await verify_tasks(opened, made, select_tasks(opened, tasks), workers, on_task)
-
-        return block(lambda _: perform(), None)
-
-    def fetch(
-        self,
-        tasks: Sequence[str] = (),
-        *,
-        workers: int = 4,
-        engine: str | None = None,
-        on_progress: Callable[[str, str], None] = lambda _image, _state: None,
-    ) -> FetchOutcome:
-        """Fetch or build the images of the tasks without asking; needs Docker. Goes on after an interruption.
-
-        Args:
-            tasks: their ids; none: all.
-            workers: images at once, from 1.
-            engine: address of the one Docker engine, such as ``ssh://user@host``; None: as the environment says.
-            on_progress: is called with an image, or an instance, and how far it is.
-
-        Returns:
-            The images that are ready, those that failed with the reason, and those removed to make room.
-
-        Raises:
-            UserError: there is no such task.
-            Infrastructure: no Docker engine answers.
-        """
-        with use_engine(engine):
-            made = DockerEngine()
-            opened = open_suite(self.name, made, self.settings)
-            outcome = FetchOutcome()
-            for plan in plan_fetch(opened, [TaskId(task) for task in tasks], made, self.settings, workers):
-                plan.do(on_progress, outcome)
-        return outcome
+FOLDER = ("FOLDER", "a folder with a suite.toml")
+SEVERAL = ("A+B", "several of these as one")
+HERE, MISSING, UNKNOWN = "here", "not here", "not known: no Docker engine answers"
+IN_ENGINE = "docker:"
+"""Prefix of an image that is no recipe."""
+IMPORT_HOLDOUT = 1 / 3
 
 
-def suites() -> Records:
-    """Return a row for each shipped suite: name, description, tasks by split, version."""
-    return records_of(list_suites()["suites"])
+def benchmark_list() -> SuiteListView:
+    """List the shipped suites and the plug-ins, and how the others are named."""
+    formats = all_formats()
+    names = [*suite_names(), *(f"{each.name}:" for each in formats if each.shipped)]
+    forms = [FOLDER, *(form for each in formats for form in each.forms), SEVERAL]
+    return SuiteListView(
+        suites=tuple(SuiteRow(**_summary(name, open_suite(name, NoSandboxEngine()))) for name in names),
+        plugins=tuple(
+            PluginRow(name=name, package=point.dist.name if point.dist else "?", opens=point.value)
+            for name, point in find_installed("benchmarks").items()
+        ),
+        named=tuple(NameForm(form=form, meaning=meaning) for form, meaning in forms),
+    )
 
 
-def suite(name: str | Path, settings: Mapping[str, Any] | None = None) -> SuiteView:
-    """Open a task suite to look at it; no sandbox is opened.
+def benchmark_show(
+    name: str | Path, task: str | None = None, *, hidden: bool = False, settings: SettingValues | None = None
+) -> SuiteView | TaskView:
+    """Show a benchmark, or one of its tasks: what an agent gets, names of tests, and the origin.
 
     Args:
-        name: as ``evolve`` takes it: a name, a folder, ``swebench:verified``, several joined by ``+``.
-        settings: ``benchmarks.*`` and ``grading.*``.
+        name: A name, a folder, or several joined by +.
+        task: Show this task.
+        hidden: Show the task's hidden tests and its reference fix, too.
+        settings: A setting, such as benchmarks.swebench.subset=papers-60.
 
     Raises:
-        UserError: there is none, or a task in it is wrong.
+        UserError: there is no such benchmark or task, or a task in it is wrong.
     """
-    with in_python():
-        chosen = resolve(None, assignments_of(settings), {})
+    with use_settings(settings) as chosen:
         opened = open_suite(str(name), NoSandboxEngine(), chosen.benchmarks)
-        return SuiteView(str(name), opened, chosen.benchmarks, chosen.grading)
+        if task is not None:
+            return _task_view(opened, opened.task(TaskId(task)), hidden=hidden)
+        if hidden:
+            raise UserError("name the task whose hidden tests to show", argument="hidden")
+        return _suite_view(str(name), opened)
 
 
-def import_suite(
-    folder: str | Path, target: str | Path, *, image: str = "", holdout: float = 1 / 3
-) -> ImportReport:
-    """Write tasks in the layout of Harbor or Terminal-Bench 2 as a suite of your own.
-
-    Args:
-        folder: holds the tasks.
-        target: a new folder.
-        image: the recipe whose image all tasks work in; empty: the tasks' own.
-        holdout: share of the tasks that is kept for reports, from 0 to 1.
-
-    Returns:
-        The tasks, what could not be carried over of each, and those that were skipped.
-
-    Raises:
-        UserError: there is no such recipe, or the target lies in the folder or exists.
-    """
-    return import_tasks(Path(folder), Path(target), image, holdout)[0]
-
-
-def merge_suites(suites: Sequence[str | Path], target: str | Path) -> SuiteView:
-    """Write the tasks of several suites into one; a task that two have is taken once.
-
-    Args:
-        suites: their names or folders, two or more.
-        target: a new folder, whose name becomes the suite's.
-
-    Raises:
-        UserError: one is no suite's folder, one is named twice, or the target is in use.
-    """
-    suite_editing.merge_suites([str(name) for name in suites], Path(target))
-    return suite(target)
-
-
-def filter_suite(name: str | Path, where: Sequence[str], target: str | Path) -> SuiteView:
-    """Write the tasks of a suite that meet all conditions into a new suite.
-
-    Args:
-        name: a suite's name or folder.
-        where: such as ``["kind=bug", "f2p<5"]``; ``dgm benchmark filter --help`` lists the fields.
-        target: a new folder, whose name becomes the suite's.
-
-    Raises:
-        UserError: there is no such suite, a condition is wrong or no task meets them, or the target is in use.
-    """
-    suite_editing.filter_suite(str(name), where, Path(target))
-    return suite(target)
-
-
-def split_suite(
+def benchmark_fetch(
     name: str | Path,
-    *,
-    holdout: float,
-    by: str,
+    *tasks: str,
+    settings: SettingValues | None = None,
+    confirm: Callable[[str], bool] = lambda _: True,
+    on_step: OnStep = ignore,
+) -> FetchView:
+    """Fetch or build the images of a benchmark's tasks with Docker; go on after an interruption.
+
+    Images of SWE-bench are kept within benchmarks.swebench.disk_gb.
+
+    Args:
+        name: The benchmark.
+        tasks: Only the images of these tasks.
+        settings: A setting, such as benchmarks.swebench.disk_gb=200.
+        confirm: is asked before anything is fetched, with how much there is to do.
+        on_step: is called with each image.
+
+    Raises:
+        UserError: there is no such task.
+        Infrastructure: no Docker engine answers.
+    """
+    with use_settings(settings) as chosen:
+        engine, fetched, states = DockerEngine(), Fetched(), dict[str, str]()
+        opened = open_suite(str(name), engine, chosen.benchmarks)
+        parts = list(_divide(opened, [TaskId(task) for task in tasks]))
+        before = [_count_images(part, ids, engine, chosen.benchmarks) for part, ids in parts]
+        total = sum(part.here + part.missing for part in before)
+        missing = [
+            f"{part.benchmark}: {part.missing} of {part.here + part.missing}"
+            for part in before
+            if part.missing
+        ]
+        sizes = f", a few GB each and at most {chosen.benchmarks.swebench.disk_gb:g} GB in all"
+        swebench = any(isinstance(part, SwebenchBenchmark) for part, _ in parts)
+        question = f"{'; '.join(missing)} images are to be fetched or built{sizes if swebench else ''}"
+        if missing and not confirm(question):
+            raise UserError("nothing was fetched")
+
+        def report(image: str, state: str) -> None:
+            states[image] = state
+            ended = sum(state == "ready" or state.startswith("failed") for state in states.values())
+            on_step(Step("images", ended, total, f"{image}: {state}"))
+
+        for part, ids in parts:
+            _fetch(part, ids, engine, chosen, fetched, report)
+        return FetchView(
+            before=tuple(before),
+            ready=tuple(fetched.ready),
+            failed=fetched.failed,
+            removed=tuple(fetched.removed),
+        )
+
+
+def benchmark_verify(
+    name: str | Path,
+    *tasks: str,
+    workers: int = 2,
+    settings: SettingValues | None = None,
+    on_step: OnStep = ignore,
+) -> VerificationView:
+    """Check in sandboxes that doing nothing fails and the reference fix passes.
+
+    Exits with 1 if any task is not sound.
+
+    Args:
+        name: The benchmark.
+        tasks: Only these tasks.
+        workers: Parallel tasks.
+        settings: A setting, such as sandbox=docker.
+        on_step: is called after each task.
+
+    Raises:
+        UserError: there is no such task, or no sandbox.
+        Infrastructure: the sandboxes' engine failed.
+    """
+    if workers < 1:
+        raise UserError(f"{workers} is less than 1", argument="workers")
+    with use_settings(settings) as chosen:
+        engine = choose(chosen.sandbox, chosen)
+        opened = open_suite(str(name), engine, chosen.benchmarks, chosen.grading)
+        wanted = [TaskId(task) for task in dict.fromkeys(tasks)] or [
+            task.id for _, task in list_all_tasks(opened)
+        ]
+        if not wanted:
+            raise UserError(f"benchmark {opened.name!r} has no task to verify")
+        for task in wanted:
+            opened.task(task)
+        results = run_session(lambda: _verify_tasks(opened, engine, wanted, workers, on_step))
+        problems: dict[str, tuple[str, ...]] = {
+            task: tuple(result.defects) for task, result in results.items() if result.defects
+        }
+        return VerificationView(
+            benchmark=opened.name,
+            version=opened.version,
+            verified=tuple(wanted),
+            sound=len(wanted) - len(problems),
+            problems=problems,
+            left_out=tuple(verification.list_excluded_defects(opened)),
+            notes={task: tuple(result.notes) for task, result in results.items() if result.notes},
+            outputs={task: result.output for task, result in results.items() if result.output},
+        )
+
+
+def benchmark_make(
+    out: str | Path,
+    *sources: str,
+    where: Sequence[str] = (),
+    holdout: float | None = None,
     promotion: float = 0.0,
+    by: Literal["time", "repo", "random"] = "random",
     seed: int = 0,
-    target: str | Path | None = None,
-) -> SuiteView:
-    """Give a suite's tasks new splits.
+    image: str | None = None,
+) -> MadeSuiteView:
+    """Make a suite of the tasks of others: merged, filtered, split anew.
+
+    Fields of --where: id, kind, split, difficulty, repo, tag, module, license (= or !=), date, f2p, p2p,
+    lines, files (< <= > >=, too).
 
     Args:
-        name: a suite's name or folder.
-        holdout: share that reports are made on, above 0 and below 1.
-        by: ``time``: the newest are held out; ``repo``: whole libraries; ``random``: tasks of each kind.
-        promotion: share that only accepts or rejects agents.
-        seed: number that the choice follows from.
-        target: a new folder for the suite with the new splits; None: the suite itself is changed.
+        out: A new folder.
+        sources: Suites, or folders of tasks in the layout of Harbor or Terminal-Bench 2.
+        where: Only tasks that meet this, such as kind=bug,history or 'f2p<5'; several: all of them.
+        holdout: Share of the tasks for reports; default: splits stay, a third of imported tasks.
+        promotion: With --holdout: share of the tasks that only accept or reject agents.
+        by: With --holdout: hold out the newest tasks, whole libraries, or tasks of each kind.
+        seed: Random seed of the split.
+        image: Recipe in which imported tasks work, instead of their own images.
 
     Raises:
-        UserError: there is no such suite, it cannot be split so, the target is in use, or the suite is dgm's own and
-            there is no target.
+        UserError: a source is none or named twice, a condition is wrong or no task meets them, the tasks cannot be
+            split so, or the folder is in use.
     """
-    if by not in [each.value for each in SplitBy]:
-        raise UserError(f"by {by!r}: there are {', '.join(SplitBy)}")
-    shares = {Split.HOLDOUT: holdout, Split.PROMOTION: promotion}
-    place = Path(target) if target is not None else None
-    suite_editing.split_suite(str(name), shares, SplitBy(by), seed, place)
-    return suite(target if target is not None else name)
+    target = Path(out)
+    if not sources:
+        raise UserError("name one suite or more")
+    if promotion and holdout is None:
+        raise UserError("is a share beside that of holdout; give both", argument="promotion")
+    if image and not image.startswith(IN_ENGINE):
+        recipes.load(image)
+    report = ImportReport()
+    with tempfile.TemporaryDirectory(prefix="dgm-import-") as drafts:
+        folders = [
+            _import_tasks(Path(source), target, Path(drafts, str(number)), image, report)
+            if _is_foreign(source)
+            else source
+            for number, source in enumerate(sources)
+        ]
+        parts = _filter([_open_part(str(folder)) for folder in folders], where)
+        words = f" with {' and '.join(where)}" if where else ""
+        described = f"tasks of {', '.join(part.suite.name for part in parts)}{words}"
+        composed = compose_suite(
+            parts,
+            target,
+            re.sub(r"[^\w.-]", "-", target.resolve().name),
+            described if where or len(parts) > 1 else parts[0].suite.description,
+        )
+    try:
+        made = SuiteBenchmark(target, NoSandboxEngine())
+        if holdout is not None:
+            change_splits(target, choose_splits(list_facts(made), holdout, promotion, SplitBy(by), seed))
+            made = SuiteBenchmark(target, NoSandboxEngine())
+    except BaseException:
+        shutil.rmtree(target, ignore_errors=True)
+        raise
+    return MadeSuiteView(
+        suite=target,
+        version=made.version,
+        tasks=_count_tasks(made),
+        renamed=composed.renamed,
+        repeated=tuple(composed.repeated),
+        remarks=report.remarks,
+        skipped=report.skipped,
+    )
 
 
-def mine_benchmark(
-    options: MiningOptions,
-    *,
-    sandbox: str = "auto",
-    engine: str | Sequence[str] | None = None,
-    settings: Mapping[str, Any] | None = None,
-    on_progress: Callable[[Funnel], None] = lambda _funnel: None,
-) -> MiningReport:
-    """Make a suite of verified tasks out of a git repository; blocks. The same call goes on where it was ended.
+def _suite_view(name: str, opened: Benchmark) -> SuiteView:
+    tasks = [task for _, task in list_all_tasks(opened)]
+    images = Counter(task.image for task in tasks)
+    states = find_image_states(list(images))
+    facts = list_facts(opened) if isinstance(opened, SuiteBenchmark) else ()
+    return SuiteView(
+        **_summary(name, opened),
+        tags=dict(Counter(tag for task in tasks for tag in task.tags).most_common()),
+        images=tuple(
+            ImageRow(image=image, tasks=count, state=states[image]) for image, count in images.most_common()
+        ),
+        left_out=tuple(verification.list_excluded_defects(opened)),
+        ids={split.value: tuple(task.id for task in opened.tasks(split)) for split in Split},
+        facts=tuple(map(TaskRow.of, facts)),
+    )
 
-    Args:
-        options: the repository, the suite's folder, and how much is mined.
-        sandbox: ``auto``, or the name of an engine.
-        engine: address of the Docker engine, or several; None: as the environment says.
-        settings: of the model and the sandboxes.
-        on_progress: is called with the stage and how far it is.
 
-    Raises:
-        UserError: the repository cannot be mined, or nothing of it is a task.
-        Infrastructure: a sandbox or the model failed.
-    """
+def list_all_tasks(opened: Benchmark) -> list[tuple[Split, Task]]:
+    """Return every task with its split."""
+    return [(split, task) for split in Split for task in opened.tasks(split)]
 
-    async def perform() -> MiningReport:
-        model = options.statement_model
-        chosen = resolve(None, assignments_of(settings), {"models.solve": model or None})
-        with use_engine(engine):
-            made = choose(sandbox, chosen)
-        async with open_asking(model, chosen, made) as ask:
-            return await mine(options, made, on_progress, ask)
 
-    return block(lambda _: perform(), None)
+def find_image_states(images: Sequence[str]) -> Mapping[str, str]:
+    """Map each image, as tasks name it, to a few words on whether it can be used now."""
+    try:
+        tags = _list_tags()
+    except DgmError:
+        return dict.fromkeys(images, UNKNOWN)
+    return {image: _image_state(image, tags) for image in images}
+
+
+def _image_state(image: str, tags: frozenset[str]) -> str:
+    if image.startswith(IN_ENGINE):
+        reference = image.removeprefix(IN_ENGINE)
+        tagged = reference if ":" in reference.rpartition("/")[2] else f"{reference}:latest"
+        return HERE if strip_registry(tagged) in tags else MISSING
+    try:
+        return HERE if recipes.load(image).tag in tags else "not built yet"
+    except UserError:
+        return "unknown: no such recipe"
+
+
+def _list_tags() -> frozenset[str]:
+    """Return the tags of all images that every engine has."""
+    tags = []
+    for address in resolve_addresses():
+        images = DockerEngine(address).client.api.images()
+        tags.append(frozenset(strip_registry(tag) for image in images for tag in image["RepoTags"] or ()))
+    return frozenset.intersection(*tags)
+
+
+def _count_tasks(opened: Benchmark) -> dict[str, int]:
+    return {split.value: len(opened.tasks(split)) for split in Split}
+
+
+def _summary(name: str, opened: Benchmark) -> dict[str, Any]:
+    kind, colon, location = name.partition(":")
+    shipped = format_of(kind).shipped if colon and not location and kind in FORMATS else ""
+    description = opened.description if isinstance(opened, SuiteBenchmark) else shipped
+    return {
+        "name": name,
+        "description": description,
+        "tasks": _count_tasks(opened),
+        "version": opened.version,
+    }
+
+
+def _task_view(opened: Benchmark, task: Task, *, hidden: bool) -> TaskView:
+    workspace = _read_workspace(opened, task)
+    files = {} if isinstance(workspace, InImage) else workspace
+    return TaskView(
+        task=task.id,
+        benchmark=task.benchmark,
+        image=task.image,
+        workdir=task.workdir,
+        timeout_s=task.timeout_s,
+        tags=task.tags,
+        prompt=task.prompt,
+        workspace=IN_IMAGE if isinstance(workspace, InImage) else tuple(files),
+        workspace_bytes=sum(len(entry.data) for entry in files.values()),
+        origin=_origin_view(opened, task.id) if isinstance(opened, SuiteBenchmark) else None,
+        hidden=_hidden_view(opened, task.id) if hidden else None,
+    )
+
+
+def _read_workspace(opened: Benchmark, task: Task) -> Snapshot | InImage:
+    """Return the content of the task's workdir; do not fetch an image for it."""
+    try:
+        return opened.workspace(task.id)
+    except DgmError:
+        if not task.image.startswith(IN_ENGINE):
+            raise
+        return InImage()
+
+
+def _origin_view(suite: SuiteBenchmark, task: TaskId) -> OriginView:
+    facts = read_facts(suite, task)
+    return OriginView(
+        split=facts.split.value,
+        kind=facts.kind,
+        difficulty=facts.difficulty,
+        changes=facts.changes,
+        fail_to_pass=facts.fail_to_pass,
+        pass_to_pass=facts.pass_to_pass,
+        provenance=ProvenanceView(**asdict(facts.provenance)) if facts.provenance else None,
+    )
+
+
+def _hidden_view(opened: Benchmark, task: TaskId) -> HiddenView:
+    if not isinstance(opened, SuiteBenchmark):
+        raise UserError(f"benchmark {opened.name!r}: only suites that are folders show their hidden tests")
+    try:
+        solution = opened.reference(task).decode("utf-8", "replace")
+    except UserError:
+        solution = ""
+    tests = {name: entry.data.decode("utf-8", "replace") for name, entry in opened.hidden_tests(task).items()}
+    return HiddenView(tests=tests, solution=solution)
+
+
+async def _verify_tasks(
+    opened: Benchmark, engine: SandboxEngine, tasks: Sequence[TaskId], workers: int, on_step: OnStep
+) -> Mapping[TaskId, TaskVerification]:
+    """Grade tasks without a change, which has to fail, and with their reference fix, which has to pass."""
+    labels = {"dgm.run": f"verify-{uuid.uuid4().hex}", "dgm.host": machine_name()}
+    slots = asyncio.Semaphore(workers)
+    done = unsound = 0
+    on_step(Step("tasks", 0, len(tasks)))
+
+    async def verify(task: TaskId) -> TaskVerification:
+        nonlocal done, unsound
+        async with slots:
+            try:
+                result = await repeat_after_standstill(
+                    lambda: verification.verify_with_notes(opened, task, labels),
+                    lambda result: bool(result.defects),
+                )
+            except Infrastructure as error:
+                result = TaskVerification([f"could not be verified: {error}"])
+            except UserError as error:
+                result = TaskVerification([str(error)])
+        done += 1
+        unsound += bool(result.defects)
+        on_step(Step("tasks", done, len(tasks), f"{unsound} not sound" if unsound else ""))
+        return result
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            running = {task: group.create_task(verify(task)) for task in tasks}
+    finally:
+        await engine.reap(labels)
+    return {task: result.result() for task, result in running.items()}
+
+
+def _is_foreign(source: str) -> bool:
+    """Return whether a source holds tasks of another program."""
+    return find_suite_folder(source) is None and Path(source).is_dir()
+
+
+def _import_tasks(source: Path, target: Path, draft: Path, image: str | None, report: ImportReport) -> Path:
+    """Write tasks of another program as a suite, add the outcome to the report, and return the suite's folder."""
+    if target.resolve().is_relative_to(source.resolve()):
+        raise UserError(f"{target}: lies in the folder that is imported; give another one")
+    folder = draft / source.resolve().name
+    done = import_harbor(source, folder, image or "", IMPORT_HOLDOUT)
+    report.remarks |= done.remarks
+    report.skipped |= done.skipped
+    return folder
+
+
+def _open_part(name: str) -> SuitePart:
+    folder = find_suite_folder(name)
+    if folder is None:
+        hint = suggestion(name, suite_names())
+        raise UserError(f"{name}: no folder of tasks, and no shipped suite{hint}")
+    suite = SuiteBenchmark(folder, NoSandboxEngine())
+    return SuitePart(folder, suite, sorted(task.id for _, task in list_all_tasks(suite)))
+
+
+def _filter(parts: Sequence[SuitePart], where: Sequence[str]) -> Sequence[SuitePart]:
+    if len({part.folder.resolve() for part in parts}) < len(parts):
+        raise UserError("a suite is named twice")
+    if not where:
+        return parts
+    holds = parse_conditions(where)
+    chosen = [
+        replace(part, tasks=[facts.id for facts in list_facts(part.suite) if holds(facts)]) for part in parts
+    ]
+    if not any(part.tasks for part in chosen):
+        count = sum(len(part.tasks) for part in parts)
+        raise UserError(f"none of {count} tasks has {' and '.join(where)}")
+    return [part for part in chosen if part.tasks]
+
+
+def _divide(opened: Benchmark, tasks: Sequence[TaskId]) -> Iterator[tuple[Benchmark, Sequence[TaskId]]]:
+    """Yield the parts of a benchmark with the tasks that are chosen; without any, all of them."""
+    chosen = list(tasks) or [task.id for _, task in list_all_tasks(opened)]
+    for task in chosen:
+        opened.task(task)
+    if not isinstance(opened, MixedBenchmark):
+        yield opened, chosen
+        return
+    wanted: dict[str, list[TaskId]] = {}
+    for task in chosen:
+        part, _, inner = task.partition("/")
+        wanted.setdefault(part, []).append(TaskId(inner))
+    for part, ids in wanted.items():
+        yield from _divide(opened.parts[part], ids)
+
+
+def _count_images(
+    opened: Benchmark, tasks: Sequence[TaskId], engine: DockerEngine, settings: BenchmarksSettings
+) -> ImagesToFetch:
+    if isinstance(opened, SwebenchBenchmark):
+        store, images = swebench_images.store_of(engine), settings.swebench.images
+        tags = [swebench_images.tag_of(opened.instance(task), images) for task in tasks]
+        here = [store.has(tag) for tag in tags]
+    else:
+        here = [state == HERE for state in find_image_states(list(_users(opened, tasks))).values()]
+    return ImagesToFetch(benchmark=opened.name, here=sum(here), missing=len(here) - sum(here))
+
+
+def _users(opened: Benchmark, tasks: Sequence[TaskId]) -> Mapping[str, TaskId]:
+    """Return each image with a task that uses it."""
+    return {task.image: task.id for task in map(opened.task, tasks)}
+
+
+def _fetch(
+    opened: Benchmark,
+    tasks: Sequence[TaskId],
+    engine: DockerEngine,
+    settings: Settings,
+    fetched: Fetched,
+    report: Callable[[str, str], None],
+) -> None:
+    """Fetch the images of a part that are missing, and add the outcome to ``fetched``."""
+    if isinstance(opened, SwebenchBenchmark):
+        swebench = settings.benchmarks.swebench
+        done = swebench_images.fetch(
+            [opened.instance(task) for task in tasks],
+            swebench.images,
+            swebench_images.store_of(engine),
+            workers=settings.workers,
+            disk_gb=swebench.disk_gb,
+            progress=report,
+        )
+        fetched.ready += done.ready
+        fetched.failed |= done.failed
+        fetched.removed += done.removed
+        return
+    users = _users(opened, tasks)
+    for image, state in find_image_states(list(users)).items():
+        try:
+            if state != HERE:
+                report(image, "building")
+                _build_image(opened, image, users[image], engine)
+        except DgmError as error:
+            fetched.failed[image] = str(error)
+            report(image, "failed")
+        else:
+            fetched.ready.append(image)
+            report(image, "ready")
+
+
+def _build_image(opened: Benchmark, image: str, task: TaskId, engine: DockerEngine) -> None:
+    if not image.startswith(IN_ENGINE):
+        engine.build(image)
+        return
+    # Asking for the workspace makes the image.
+    opened.workspace(task)
+    reference = image.removeprefix(IN_ENGINE)
+    with convert_engine_errors("look for an image"):
+        present = find_image(engine.client, reference)
+    if present is None:
+        raise UserError(f"{reference} is not here: pull or build it")

@@ -49,7 +49,8 @@ class UnusableField(ValueError):
 
 
 def _make_checks(kinds: Mapping[str, Any]) -> Mapping[str, Callable[[object], object]]:
-    return {key: TypeAdapter(kind).validate_python for keys, kind in kinds.items() for key in keys.split()}
+    checks = {keys: TypeAdapter(kind).validate_python for keys, kind in kinds.items()}
+    return {key: check for keys, check in checks.items() for key in keys.split()}
 
 
 _CHECKS = _make_checks(

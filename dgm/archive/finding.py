@@ -1,7 +1,7 @@
-"""Search for a run by what a person types: a path, a name under ``./archive`` or ``$DGM_ARCHIVE``, or a packed run.
+"""Runs by what a user types: a path, a name under ``./archive`` or ``$DGM_ARCHIVE``, or a packed run.
 
-A packed run is read from a copy in the user's cache. The copy is made once per content of the file; the file is never
-written.
+A packed run is read from a copy in the user's cache. The copy is made and verified once per content of the file; the
+file is never written.
 """
 
 import difflib
@@ -10,9 +10,11 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from dgm.archive.container import SUFFIX
-from dgm.errors import UserError
+from dgm.errors import Hint, UserError
 from dgm.paths import EXAMPLES, asset, cache_folder
+
+SUFFIX = ".dgm"
+"""Ending of a packed run's name."""
 
 
 def find_run(
@@ -34,34 +36,26 @@ def find_run(
         UserError: there is no such run (suggests the nearest name), or it is packed and to be written.
         ArchiveCorrupt: the run is packed, and the file is damaged.
     """
-    place = locate_run(name, here=here, environment=environment)
-    if place.is_dir():
-        return place
+    path = locate_run(name, here=here, environment=environment)
+    if path.is_dir():
+        return path
     if write:
-        raise UserError(f"{name} is packed, and only read; unpack it first: dgm archive unpack {name}")
-    return _unpack_once(place)
+        raise packed_error(name)
+    return _unpack_once(path)
+
+
+def packed_error(name: str) -> UserError:
+    """Return the error for a change of a packed run."""
+    file = name if name.endswith(SUFFIX) else f"{name}{SUFFIX}"
+    return UserError(
+        f"{name} is packed and can only be read", hint=Hint("unpack it first", "export", (file, "FOLDER/"))
+    )
 
 
 def check_unpacked(folder: Path) -> None:
-    """Make sure that a run's folder is not the copy of a packed run, which is only read.
-
-    Raises:
-        UserError: it is.
-    """
+    """Raise UserError if a run's folder is the copy of a packed run, which is only read."""
     if folder.resolve().is_relative_to(unpacked_copies_folder().resolve()):
-        raise UserError(f"{folder.name} is packed, and only read; unpack it first: dgm archive unpack FILE")
-
-
-def find_packed(name: str, *, here: Path | None = None, environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the file of a packed run.
-
-    Raises:
-        UserError: there is no such run, or it is not packed.
-    """
-    place = locate_run(name, here=here, environment=environment)
-    if place.is_dir():
-        raise UserError(f"{place}: is a run, not a packed one; give the path of a {SUFFIX} file")
-    return place
+        raise packed_error(folder.name)
 
 
 def locate_run(name: str, *, here: Path | None = None, environment: Mapping[str, str] = os.environ) -> Path:
@@ -80,8 +74,7 @@ def locate_run(name: str, *, here: Path | None = None, environment: Mapping[str,
     if near:
         hint = f"did you mean {near[0]!r}?"
     else:
-        places = " or ".join(str(folder) for folder in folders)
-        hint = f"known in {places}: {', '.join(sorted(known)) or 'none'}"
+        hint = f"known in {' or '.join(map(str, folders))}: {', '.join(sorted(known)) or 'none'}"
     raise UserError(f"no run {name!r}; {hint}")
 
 
@@ -112,14 +105,14 @@ def unpacked_copies_folder() -> Path:
 
 
 def _unpack_once(file: Path) -> Path:
-    from dgm.archive.unpacking import read_manifest, unpack
+    from dgm.archive.packed import read_manifest, unpack
 
     try:
         with file.open("rb") as data:
             digest = hashlib.file_digest(data, "sha256").hexdigest()
     except OSError as error:
         raise UserError(f"{file}: cannot be read: {error.strerror}") from error
-    folder = unpacked_copies_folder() / digest / read_manifest(file).run
+    folder = unpacked_copies_folder() / digest / read_manifest(file).run.name
     folder.parent.mkdir(exist_ok=True)
     if not (folder / "run.json").is_file():
         try:

@@ -5,8 +5,8 @@ import os
 import socket
 from typing import Any, NamedTuple
 
+from dgm.archive.this_machine import boot, machine_name, pid_space
 from dgm.bounded_reading import parse_json
-from dgm.this_machine import boot, machine_name, pid_space
 
 LARGEST = 1_000
 """Maximum size of the file in bytes."""

@@ -67,7 +67,7 @@ def translate_error(path: Path, error: Exception) -> DgmError:
             # The one writer of dgm has its own lock.
             return ArchiveHeld(
                 f"{path}: {error} by another program, such as an editor of databases or a backup; nothing was written; "
-                f"end that program's work, then go on with: dgm resume {path.parent.name}"
+                f"end that program's work, then resume the run"
             )
         case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
             return Infrastructure(f"{path}: {error}; nothing was written")

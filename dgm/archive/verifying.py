@@ -1,6 +1,5 @@
 """Check that a run agrees with its log: every trace's name, every git object, every ref and every descent."""
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,17 +12,15 @@ from dgm.archive.events import (
     Recorded,
     TaskGraded,
 )
-from dgm.archive.finding import locate_run
 from dgm.archive.history import find_unborn
 from dgm.archive.journal import CallReader
 from dgm.archive.run import Run
-from dgm.archive.unpacking import unpack
 from dgm.domain import Agent, Born, CommitId, Cost, Digest
 from dgm.errors import ArchiveCorrupt
 
 
 def verify(folder: Path) -> Mapping[str, int]:
-    """Check a run and the examination in it; return the number of checked items by kind.
+    """Check a run and its holdout evaluation; return the number of checked items by kind.
 
     Raises:
         ArchiveCorrupt: there is a fault; names the first one.
@@ -35,22 +32,6 @@ def verify(folder: Path) -> Mapping[str, int]:
     return counts
 
 
-def verify_file(file: Path) -> Mapping[str, int]:
-    """Check each checksum in the manifest of a packed run, then ``verify`` it; raises like both and ``unpack``."""
-    with tempfile.TemporaryDirectory(prefix="dgm-") as scratch:
-        manifest = unpack(file, Path(scratch, "run"))
-        try:
-            return {"members": len(manifest.members), **verify(Path(scratch, "run"))}
-        except ArchiveCorrupt as error:
-            raise ArchiveCorrupt(str(error).replace(str(Path(scratch, "run")), str(file))) from error
-
-
-def verify_named(name: str) -> Mapping[str, int]:
-    """Check a run or a packed run by its name or path; raises like ``locate_run``, ``verify`` and ``verify_file``."""
-    place = locate_run(name)
-    return verify(place) if place.is_dir() else verify_file(place)
-
-
 def _verify_folder(folder: Path) -> Mapping[str, int]:
     with Run.open(folder) as run:
         checked: set[Digest] = set()
@@ -58,18 +39,18 @@ def _verify_folder(folder: Path) -> Mapping[str, int]:
         exchanges = 0
         for recorded in run.store.read():
             event = recorded.event
-            with _add_place(f"named by event {recorded.seq}"):
+            with _name_position(f"named by event {recorded.seq}"):
                 if isinstance(event, ModelCalled):
                     reader.request(event)
                     reader.reply(event)
                     exchanges += 1
             for name, digest in _cost_of(recorded).traces.items():
                 if digest not in checked:
-                    with _add_place(f"the {name} of event {recorded.seq}"):
+                    with _name_position(f"the {name} of event {recorded.seq}"):
                         run.traces.check(digest)
                     checked.add(digest)
         for cut in run.tree.model_calls.cut.values():
-            with _add_place("counted at its worst case"):
+            with _name_position("counted at its worst case"):
                 reader.request(cut)
         # Also check all other traces. A process that died may have left some that no event names; that is no fault.
         stored = sorted((folder / "traces").glob("??/*.z"))
@@ -98,11 +79,11 @@ def _cost_of(recorded: Recorded) -> Cost:
 
 
 @contextmanager
-def _add_place(place: str) -> Iterator[None]:
+def _name_position(position: str) -> Iterator[None]:
     try:
         yield
     except ArchiveCorrupt as error:
-        raise ArchiveCorrupt(f"{error} ({place})") from error
+        raise ArchiveCorrupt(f"{error} ({position})") from error
 
 
 def check_descent(run: Run, agents: Sequence[Agent] | None = None) -> None:
@@ -129,6 +110,6 @@ def check_descent(run: Run, agents: Sequence[Agent] | None = None) -> None:
             if ref != child.commit:
                 raise ArchiveCorrupt(f"{where}: its ref is {ref}, the log says {child.commit or 'no commit'}")
             expected = tuple(run.tree.agents[parent].commit for parent in child.parents)
-            found = objects.parents_of(child.commit)
-            if found != expected:
-                raise ArchiveCorrupt(f"{where}: its commit has parents {found}, the log says {expected}")
+            parents = objects.parents_of(child.commit)
+            if parents != expected:
+                raise ArchiveCorrupt(f"{where}: its commit has parents {parents}, the log says {expected}")

@@ -8,7 +8,7 @@ from dgm.protocols import SandboxEngine
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkContext:
-    """The inputs of a benchmark, of a built-in format or a plug-in (``dgm.factories`` says how to ask for them)."""
+    """The inputs of a benchmark, of a built-in format or a plug-in (``dgm.plugins`` says how to ask for them)."""
 
     name: str
     """Full name of the benchmark, as users type it: ``sums``, ``polyglot:FOLDER``; never several with ``+``."""

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
-from dgm.dockerignore import docker_context
 from dgm.domain import Entry, Snapshot
-from dgm.folders import read_below, read_folder
+from dgm.folders import docker_context, read_below, read_folder
 
 LIMIT_BYTES = 1_000_000
 MAX_COPIES = 200

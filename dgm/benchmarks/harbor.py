@@ -19,10 +19,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from dgm.archive.snapshots import write_folder
 from dgm.benchmarks.dockerfiles import Dockerfile, installs, read_dockerfile
 from dgm.benchmarks.toml_table import MOST_CORES
+from dgm.config.toml_files import format_key, format_value, read_toml
 from dgm.domain import Entry
 from dgm.errors import UserError
 from dgm.folders import list_files, read_below, read_folder
-from dgm.toml_files import format_key, format_value, read_toml
 
 DEPTH = 4
 """Maximum depth below the given folder at which tasks are looked for."""
@@ -171,7 +171,7 @@ def _find_tasks(source: Path) -> Sequence[Path]:
     if not source.is_dir():
         raise UserError(f"{source}: no such folder")
     if (source / "suite.toml").is_file():
-        raise UserError(f"{source}: is a suite of dgm's own already; use it as --benchmark {source}")
+        raise UserError(f"{source}: is a suite of dgm's own already")
     found = sorted(_walk(source, DEPTH))
     if not found:
         raise UserError(

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Protocol, cast, runtime_checkable
+from typing import NoReturn, Protocol, cast, runtime_checkable
 
 from dgm import plugins
 from dgm.benchmarks.context import BenchmarkContext
@@ -18,7 +18,6 @@ from dgm.domain import TaskId
 from dgm.errors import Infrastructure, UserError
 from dgm.paths import asset
 from dgm.protocols import Benchmark, Sandbox, SandboxEngine, SandboxSpec
-from dgm.references import is_available
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +36,20 @@ SHAPE: Mapping[str, int | None] = {
     "grade": 3,
 }
 """Attributes of a plug-in's benchmark, and the number of arguments of its methods; None for plain attributes."""
+
+
+class NoSandboxEngine:
+    """A sandbox engine for callers that open no sandbox."""
+
+    name = "none"
+
+    def open(self, spec: SandboxSpec) -> NoReturn:  # noqa: ARG002  (the shape of an engine)
+        """Refuse to open a sandbox."""
+        raise AssertionError("a caller that only looks opened a sandbox")
+
+    async def reap(self, labels: Mapping[str, str]) -> int:  # noqa: ARG002  (there is nothing to remove)
+        """Remove nothing."""
+        return 0
 
 
 @runtime_checkable
@@ -249,12 +262,12 @@ def _open(context: BenchmarkContext) -> Benchmark:
     shipped, path = asset("benchmarks", name), Path(name).expanduser()
     if folder := find_suite_folder(name):
         return SuiteBenchmark(folder, context.engine, context.grading.perturb)
-    if name in plugins.find_installed("benchmarks") or is_available("benchmarks", name):
+    if name in plugins.find_installed("benchmarks") or plugins.is_available("benchmarks", name):
         # A built-in format never goes by its bare name, so that a plug-in may have it.
-        return cast("Benchmark", plugins.open_plugin("benchmarks", name, context, plugins.NO_BUILTIN, SHAPE))
+        return cast("Benchmark", plugins.make_plugin("benchmarks", name, context, {}, SHAPE))
     if name in FORMATS:
         example = format_of(name).example
-        raise UserError(f"benchmark {name!r}: say which, as in {example} (see dgm benchmark list)")
+        raise UserError(f"benchmark {name!r}: say which, as in {example}")
     if colon:
         hint = suggestion(kind, list(FORMATS))
         raise UserError(f"benchmark {name!r}: no kind of benchmark {kind!r}{hint}")

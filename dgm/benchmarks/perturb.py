@@ -19,10 +19,10 @@ from typing import Literal
 
 from dgm.benchmarks.grade import Exam
 from dgm.benchmarks.python_source import Function, SourceText, called_name
+from dgm.bounded_reading import parse_literal
 from dgm.domain import Entry, Snapshot, TaskId, Verdict
 from dgm.errors import UserError
 from dgm.protocols import Grade
-from dgm.syntax import literal
 
 log = logging.getLogger(__name__)
 
@@ -505,7 +505,7 @@ def other_value(text: str, rng: random.Random, taken: set[str]) -> str | None:
         rng: source of the choice.
         taken: values that must not come up, as ``repr`` writes them; the new one is added.
     """
-    old = literal(f"({text})")
+    old = parse_literal(f"({text})")
     if isinstance(old, bool) or not isinstance(old, int | float | str | bytes):
         fixed = {"True": "False", "False": "True", "None": "True", "[]": "[0]", "()": "(0,)", "{}": "{0: 0}"}
         return fixed[repr(old)]
@@ -513,7 +513,7 @@ def other_value(text: str, rng: random.Random, taken: set[str]) -> str | None:
     for number in range(VALUE_TRIES):
         candidate = vary(text, rng, number // (VALUE_TRIES // 4))
         try:
-            new = literal(f"({candidate})")
+            new = parse_literal(f"({candidate})")
         except (ValueError, SyntaxError):
             continue
         near = isinstance(old, float) and abs(new - old) <= 0.1 * abs(old)

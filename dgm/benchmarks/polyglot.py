@@ -216,8 +216,8 @@ def require_recipe(image: str, recipes: Path) -> None:
     """
     if not (recipes / image / "sandbox.toml").is_file():
         raise UserError(
-            f"no image {image}: there is no {recipes / image / 'sandbox.toml'}; leave the language out with "
-            "--set benchmarks.polyglot.languages"
+            f"no image {image}: there is no {recipes / image / 'sandbox.toml'}; leave the language out",
+            argument="benchmarks.polyglot.languages",
         )
 
 

@@ -2,7 +2,7 @@
 
 import ast
 
-from dgm.syntax import parse
+from dgm.bounded_reading import parse_python
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -17,7 +17,7 @@ class SourceText:
     def __init__(self, source: bytes) -> None:
         try:
             self.text = source.decode("utf-8")
-            self.tree = parse(self.text)
+            self.tree = parse_python(self.text)
         except (ValueError, RecursionError, MemoryError) as error:
             raise SyntaxError(str(error)) from error
         self.data = source

@@ -27,7 +27,7 @@ from dgm.folders import read_folder
 _LIMITS = ("image", "workdir", "timeout_s", "test_timeout_s")
 """Keys that a task may take from its suite's defaults."""
 _PARTS = frozenset({"tasks", "repos", FOLDER, REPOSITORY, "suite.toml"})
-"""Entries of a suite's folder besides notes for people and its calibration."""
+"""Entries of a suite's folder besides notes for people."""
 _CACHES = shutil.ignore_patterns("__pycache__", "*.pyc")
 
 
@@ -55,7 +55,7 @@ class Composed:
 def compose_suite(parts: Sequence[SuitePart], target: Path, name: str, description: str) -> Composed:
     """Write a suite with tasks of others into a new folder.
 
-    A single suite's notes and calibration go with it; of several, only their licences.
+    A single suite's notes go with it; of several, only their licences.
 
     Args:
         parts: the tasks; the first suite's defaults become those of the new one.
@@ -98,7 +98,7 @@ def change_splits(folder: Path, splits: Mapping[TaskId, Split]) -> None:
         for task, split in splits.items():
             set_keys(folder / "tasks" / task / "task.toml", {"split": split.value})
     except OSError as error:
-        raise UserError(f"{folder}: cannot be changed: {error}; write the new suite with --out") from error
+        raise UserError(f"{folder}: cannot be changed: {error}") from error
 
 
 def set_keys(file: Path, values: Mapping[str, object]) -> None:
@@ -329,7 +329,6 @@ _TEXTS: Mapping[str, Callable[[TaskFacts], Collection[str]]] = {
     "repo": lambda task: [task.repo],
     "tag": lambda task: task.tags,
     "module": lambda task: task.modules,
-    "calibrated": lambda task: [task.calibrated],
     "license": lambda task: [task.provenance.license if task.provenance else ""],
 }
 """Fields that are texts; of several, as tags, one that fits is enough."""
@@ -363,23 +362,24 @@ def parse_conditions(texts: Sequence[str]) -> Condition:
 def _parse(text: str) -> Condition:
     parsed = _CONDITION.fullmatch(text)
     if parsed is None:
-        raise UserError(f"--where {text!r}: expected FIELD=VALUE, such as kind=bug or 'f2p<5'")
+        raise UserError(f"{text!r}: expected FIELD=VALUE, such as kind=bug or 'f2p<5'", argument="where")
     name, sign, value = parsed.groups()
     compare = _SIGNS[sign]
     if name in _TEXTS:
         if sign not in ("=", "!="):
-            raise UserError(f"--where {text!r}: {name} is a text; compare it with = or !=")
+            raise UserError(f"{text!r}: {name} is a text; compare it with = or !=", argument="where")
         texts, wanted = _TEXTS[name], {word.strip() for word in value.split(",")}
         return lambda task: bool(wanted & {*texts(task)}) == (sign == "=")
     if name == "date":
         if not _DATE.fullmatch(value):
-            raise UserError(f"--where {text!r}: date is compared with a day such as 2024-01-31")
+            raise UserError(f"{text!r}: date is compared with a day such as 2024-01-31", argument="where")
         return lambda task: bool(task.day) and compare(task.day[: len(value)], value)
     if name not in _NUMBERS:
         known = [*_TEXTS, "date", *_NUMBERS]
         raise UserError(
-            f"--where {text!r}: unknown field {name!r}{suggestion(name, known)}; one of {', '.join(known)}"
+            f"{text!r}: unknown field {name!r}{suggestion(name, known)}; one of {', '.join(known)}",
+            argument="where",
         )
     if not re.fullmatch(r"\d{1,9}", value):
-        raise UserError(f"--where {text!r}: {name} is compared with a whole number")
+        raise UserError(f"{text!r}: {name} is compared with a whole number", argument="where")
     return lambda task: compare(_NUMBERS[name](task), int(value))

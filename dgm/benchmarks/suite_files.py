@@ -201,7 +201,7 @@ def _check_source(folder: Path, table: Table, record: TaskRecord, *, own_image: 
     needed = [*(["start.patch"] if record.repo else []), *(["solution.patch"] if by_name else [])]
     for name in needed:
         if not (folder / name).is_file():
-            raise UserError(f"{folder / name}: missing; every such task has one (see dgm docs suites)")
+            raise UserError(f"{folder / name}: missing; every such task has one")
 
 
 def _dockerfile(folder: Path, table: Table) -> str:
@@ -216,7 +216,7 @@ def _dockerfile(folder: Path, table: Table) -> str:
 def _find_problem(folder: Path) -> str:
     found = [name for name in PROBLEMS if (folder / name).is_file()]
     if not found:
-        raise UserError(f"{folder / 'problem.md'}: missing; every task has one (see dgm docs suites)")
+        raise UserError(f"{folder / 'problem.md'}: missing; every task has one")
     if len(found) > 1:
         raise UserError(f"{folder}: has both {' and '.join(found)}; keep one")
     return found[0]

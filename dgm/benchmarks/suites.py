@@ -12,7 +12,6 @@ from functools import cache
 from pathlib import Path
 
 from dgm.archive.repository import AgentRepository
-from dgm.benchmarks.calibration import Calibration, read_calibration
 from dgm.benchmarks.environments import FOLDER, PACKAGES, EnvironmentChecks, read_environments
 from dgm.benchmarks.grade import Exam, Survey, examine, run_solution, run_tests
 from dgm.benchmarks.perturb import COMMAND, Outcomes, Perturb, Perturbation
@@ -110,14 +109,6 @@ class SuiteBenchmark:
         if task not in self._records:
             raise UserError(f"{self._folder}: no task {task!r}{suggestion(task, list(self._records))}")
         return self._records[task]
-
-    def calibrations(self) -> Mapping[TaskId, Calibration]:
-        """Return how often an agent resolved each task that was calibrated and is as it was then.
-
-        Raises:
-            UserError: ``calibration.jsonl`` holds something else.
-        """
-        return read_calibration(self._folder, self._records)
 
     def workspace(self, task: TaskId) -> Snapshot | InImage:
         """Return the agent's start: with the fault, without hidden tests. Builds the task's image if it has one.
@@ -317,7 +308,7 @@ def suite_names() -> Sequence[str]:
 
 def _list_tasks(place: Path) -> Sequence[str]:
     if not place.is_dir():
-        raise UserError(f"{place}: missing; a suite has a folder tasks/ (see dgm docs suites)")
+        raise UserError(f"{place}: missing; a suite has a folder tasks/")
     return sorted(entry.name for entry in place.iterdir() if entry.is_dir() and entry.name[0] not in "._")
 
 

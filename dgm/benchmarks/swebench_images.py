@@ -70,7 +70,7 @@ def store_of(engine: object) -> Store:
         return engine.instances
     name = getattr(engine, "name", "this sandbox")
     raise UserError(
-        f"SWE-bench instances run in images, which {name} has not; start Docker, use --sandbox docker"
+        f"SWE-bench instances run in images, which {name} has not; start Docker, and set sandbox to docker"
     )
 
 

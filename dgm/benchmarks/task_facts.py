@@ -1,10 +1,8 @@
 """Facts of a suite's tasks for people: kind, age, size, tests by name, modules. Never shown to an agent."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
-from dgm.benchmarks.calibration import Calibration
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.test_spec import Provenance
 from dgm.domain import Split, TaskId
@@ -29,13 +27,6 @@ class TaskFacts:
     changes: Mapping[str, tuple[int, int]]
     """File that the reference fix changes → lines that it adds and removes; empty if the fix is no patch."""
     provenance: Provenance | None
-    calibration: Calibration | None = None
-    """Attempts of an agent that resolved it; None if it was not calibrated."""
-
-    @property
-    def calibrated(self) -> str:
-        """``always``, ``sometimes`` or ``never`` resolved by the agent of a calibration; empty without one."""
-        return self.calibration.outcome if self.calibration else ""
 
     @property
     def added(self) -> int:
@@ -56,24 +47,6 @@ class TaskFacts:
     def modules(self) -> tuple[str, ...]:
         """Files of code that the reference fix changes."""
         return self.provenance.modules if self.provenance and self.provenance.modules else tuple(self.changes)
-
-    def record(self) -> dict[str, Any]:
-        """Return it as JSON; of its tests only the numbers."""
-        return {
-            "task": self.id,
-            "split": self.split.value,
-            "kind": self.kind,
-            "difficulty": self.difficulty,
-            "repo": self.repo,
-            "date": self.day,
-            "fail_to_pass": len(self.fail_to_pass),
-            "pass_to_pass": len(self.pass_to_pass),
-            "added": self.added,
-            "removed": self.removed,
-            "modules": list(self.modules),
-            "tags": list(self.tags),
-            "calibrated": self.calibrated,
-        }
 
 
 def read_facts(suite: SuiteBenchmark, task: TaskId) -> TaskFacts:
@@ -115,9 +88,4 @@ def count_changes(diff: str) -> Mapping[str, tuple[int, int]]:
 
 def list_facts(suite: SuiteBenchmark) -> tuple[TaskFacts, ...]:
     """Return the facts of all tasks, in the order of their splits and ids."""
-    found = suite.calibrations()
-    return tuple(
-        replace(read_facts(suite, task.id), calibration=found.get(task.id))
-        for split in Split
-        for task in suite.tasks(split)
-    )
+    return tuple(read_facts(suite, task.id) for split in Split for task in suite.tasks(split))

@@ -7,7 +7,6 @@ needs a baseline beside it to compare with. The engine makes both, at the latest
 import hashlib
 import json
 import os
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,10 +16,9 @@ from typing import Protocol, runtime_checkable
 from dgm.benchmarks.dockerfiles import wants_network
 from dgm.benchmarks.suite_files import IN_ENGINE
 from dgm.consents import ConsentNeeded, Subject
-from dgm.dockerignore import docker_context
 from dgm.domain import Entry, Snapshot
 from dgm.errors import UserError
-from dgm.folders import read_file, read_folder
+from dgm.folders import docker_context, read_file, read_folder
 from dgm.paths import asset
 from dgm.protocols import SandboxEngine
 
@@ -103,8 +101,8 @@ class TaskImage:
         """
         if self.name.startswith(IN_ENGINE) and engine.name in WITHOUT_IMAGES:
             raise UserError(
-                f"{task}: works in an image of Docker's, and {engine.name} has none: start Docker and use "
-                "--sandbox docker, or give the task a folder workspace/ and the image of a recipe"
+                f"{task}: works in an image of Docker's, and {engine.name} has none: start Docker and set "
+                "sandbox to docker, or give the task a folder workspace/ and the image of a recipe"
             )
 
     def ensure(self, engine: SandboxEngine, *, network: bool) -> None:
@@ -122,7 +120,7 @@ class TaskImage:
             if self.needs_building:
                 what = self.dockerfile or self.given
                 raise UserError(
-                    f"{what}: {engine.name} builds no images; start Docker and use --sandbox docker"
+                    f"{what}: {engine.name} builds no images; start Docker, and set sandbox to docker"
                 )
             return
         store = engine.task_images
@@ -175,8 +173,7 @@ def check_consent(folder: Path, images: Iterable[TaskImage]) -> bool:
     )
     asked = networked if wanted else plain
     raise ConsentNeeded(
-        f"{folder}: needs {asked.words}, which runs programs of the suite's author; look at them, and if you agree, "
-        f"say: dgm trust {shlex.quote(str(folder))}{' --network' if wanted else ''}",
+        f"{folder}: needs {asked.words}, which runs programs of the suite's author; look at them first",
         f"{folder} needs {asked.words}. They run programs of its author. Build them",
         [asked],
     )

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from dgm.config.toml_files import LIMIT_BYTES, NotToml, parse_toml, toml_text
 from dgm.errors import UserError
 from dgm.folders import read_file
-from dgm.toml_files import LIMIT_BYTES, NotToml, parse_toml, toml_text
 
 T = TypeVar("T")
 N = TypeVar("N", int, float)
@@ -137,10 +137,17 @@ class Table:
         return f" (is {near[0]!r} meant?)" if near else ""
 
 
+SUGGESTED = 12
+"""Maximum number of known words that a message lists."""
+
+
 def suggestion(word: str, known: Sequence[str]) -> str:
     """Return `` (did you mean 'x'?)`` for the nearest known word, or the known words if none is near."""
     near = difflib.get_close_matches(word, known, 1)
-    return f" (did you mean {near[0]!r}?)" if near else f" (known: {', '.join(known) or 'none'})"
+    if near:
+        return f" (did you mean {near[0]!r}?)"
+    more = f" and {len(known) - SUGGESTED} more" if len(known) > SUGGESTED else ""
+    return f" (known: {', '.join(known[:SUGGESTED]) or 'none'}{more})"
 
 
 def _line(text: str, prefix: str, key: str) -> int:

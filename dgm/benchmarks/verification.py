@@ -25,7 +25,7 @@ new file mode 100644
 
 OUTPUT_LINES = 40
 """Lines that are shown of the tests' own output."""
-_APART = "run the code under test in a process of its own, and compare what it prints (dgm docs suites)"
+_APART = "run the code under test in a process of its own, and compare what it prints"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@
 * positional parameters become arguments, keyword-only ones options (``max_usd`` → ``--max-usd``);
 * a parameter keeps only the types that a command line can give (``str | Policy`` → ``str``); one without any, and
   the callbacks ``watcher`` and ``on_event``, is left out and has its default;
+* ``on_step`` shows the steps of the work on standard error;
+* ``confirm`` asks at the terminal, and ``--yes`` answers in advance;
 * ``settings`` becomes ``--set KEY=VALUE``, repeatable, and arrives as a list of such texts;
 * ``--json`` prints the returned view as JSON; without it, a renderer prints it.
 
@@ -16,6 +18,7 @@ import sys
 import textwrap
 import types
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
@@ -23,12 +26,13 @@ from cyclopts import App, CycloptsError, Parameter
 from cyclopts.help import HelpEntry, HelpPanel
 from pydantic import BaseModel
 
+from dgm.cli.steps import StepDisplay
 from dgm.consents import ConsentNeeded
 from dgm.errors import UserError
-from dgm.show.safe import one_line
+from dgm.render.safe import one_line
 
 T = TypeVar("T")
-CALLBACKS = ("watcher", "on_event")
+CALLBACKS = ("watcher", "on_event", "on_step", "confirm")
 QUESTION_CELLS = 2_000
 WIDTH = 80
 """Columns of help texts."""
@@ -67,7 +71,7 @@ def derive(
     function: Callable[..., Any],
     show: Show,
     *,
-    watcher: Callable[[], object] | None = None,
+    watcher: Callable[[], Any] | None = None,
     trust: bool = False,
     omit: Collection[str] = (),
     names: Mapping[str, str] | None = None,
@@ -77,11 +81,52 @@ def derive(
     Args:
         function: its signature and Google docstring say everything about the command; it returns a pydantic view.
         show: prints the view without ``--json``.
-        watcher: makes the ``watcher`` argument, for a function that has one.
+        watcher: makes the ``watcher`` argument, for a function that has one; it is ``quiet`` with ``--json``.
         trust: whether the function may need the user's consent (``ConsentNeeded``): adds ``--trust``, which gives it.
         omit: parameters that are no options.
         names: parameter → another option name, such as ``{"tasks": "--task"}``.
     """
+    parameters = derive_parameters(function, trust=trust, omit=omit, names=names)
+    accepted = inspect.signature(function).parameters
+
+    def command(
+        *arguments: Any, json: bool = False, trust: bool = False, yes: bool = False, **options: Any
+    ) -> int:
+        if watcher and "watcher" in accepted:
+            options["watcher"] = watcher()
+            options["watcher"].quiet = json
+
+        def call() -> Any:
+            with StepDisplay() as display:
+                answer = None if "confirm" in omit else yes
+                callbacks = {
+                    "on_step": display,
+                    "confirm": partial(_confirm, yes=answer, pause=display.pause),
+                }
+                options.update((name, value) for name, value in callbacks.items() if name in accepted)
+                return function(*arguments, **options)
+
+        view = call_with_consent(call, agree=trust)
+        if json:
+            print_json(view)
+            return int(getattr(view, "exit_code", 0))
+        code = show(view)
+        return code if code is not None else int(getattr(view, "exit_code", 0))
+
+    command.__doc__ = function.__doc__
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return command
+
+
+def derive_parameters(
+    function: Callable[..., Any],
+    *,
+    trust: bool = False,
+    omit: Collection[str] = (),
+    names: Mapping[str, str] | None = None,
+) -> list[inspect.Parameter]:
+    """Return the parameters of a function's command, ``--trust`` and ``--json`` last; arguments as in ``derive``."""
     source = inspect.signature(function, eval_str=True)
     parameters = list[inspect.Parameter]()
     for parameter in source.parameters.values():
@@ -99,24 +144,11 @@ def derive(
         parameters.append(parameter.replace(annotation=kind, kind=position, default=default))
     if trust:
         parameters.append(
-            _flag("trust", "Approve the Dockerfiles or endpoints of a third-party suite or run.")
+            make_flag("trust", "Approve the Dockerfiles or endpoints of a third-party suite or run.")
         )
-    parameters.append(_flag("json", "Print JSON."))
-
-    def command(*arguments: Any, json: bool = False, trust: bool = False, **options: Any) -> int:
-        if watcher and "watcher" in source.parameters:
-            options["watcher"] = watcher()
-        view = call_with_consent(lambda: function(*arguments, **options), agree=trust)
-        if json:
-            print_json(view)
-            return int(getattr(view, "exit_code", 0))
-        code = show(view)
-        return code if code is not None else int(getattr(view, "exit_code", 0))
-
-    command.__doc__ = function.__doc__
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return command
+    if "confirm" in source.parameters and "confirm" not in omit:
+        parameters.append(make_flag("yes", "Do not ask."))
+    return [*parameters, make_flag("json", "Print JSON.")]
 
 
 def call_with_consent(call: Callable[[], T], *, agree: bool) -> T:
@@ -171,6 +203,20 @@ def confirm(question: str) -> bool:
             return answer.strip().lower().startswith("y")
 
 
+def _confirm(question: str, *, yes: bool | None, pause: Callable[[], None]) -> bool:
+    """Ask unless ``--yes`` answers; without a terminal, name that option, or say no if there is none (None)."""
+    line = one_line(question, QUESTION_CELLS)
+    pause()
+    if yes:
+        sys.stderr.write(f"{line}\n")
+        return True
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        if yes is None:
+            return False
+        raise UserError(f"{line}; nobody can be asked here: add --yes to go on")
+    return confirm(f"{line}; go on?")
+
+
 def print_json(view: BaseModel | Iterable[BaseModel]) -> None:
     """Print a view, or a list of views, as one ASCII JSON document."""
     from json import dumps
@@ -194,7 +240,8 @@ def _usage(function: Callable[..., Any], name: str) -> str:
     return " ".join([*words, "[OPTIONS]"])
 
 
-def _flag(name: str, text: str) -> inspect.Parameter:
+def make_flag(name: str, text: str) -> inspect.Parameter:
+    """Return the parameter of an option without a value."""
     kind = Annotated[bool, Parameter(help=text)]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind)
 
@@ -253,7 +300,7 @@ def _describe(entry: HelpEntry) -> str:
     parts = [_plain(entry.description)]
     if entry.choices:
         parts.append(f"[{', '.join(entry.choices)}]")
-    if entry.default not in (None, "False", "()", "[]", "None"):
+    if entry.default not in (None, "False", "()", "[]", "None", '""'):
         parts.append(f"[default: {entry.default}]")
     return " ".join(part for part in parts if part)
 

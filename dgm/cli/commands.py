@@ -7,11 +7,11 @@ FIRST = "dgm run --max-evaluations 120"
 
 
 class CommandSpec(NamedTuple):
-    """One command of the program."""
+    """One command of the program; its name may have two words."""
 
     name: str
     target: str
-    """``module:attribute`` of its function (``dgm.cli.app``) or click command, imported on use."""
+    """``module:attribute`` of its function (``dgm.cli.app``), imported on use."""
     summary: str
 
 
@@ -20,118 +20,148 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
         "Search",
         (
             CommandSpec("run", "dgm.cli.run:run", "Start a search for better agents."),
-            CommandSpec("resume", "dgm.cli.run:resume", "Go on with a search, after a stop or a crash."),
-            CommandSpec("sweep", "dgm.cli.sweep:sweep", "Perform many runs: variants of settings × seeds."),
-            CommandSpec("stop", "dgm.cli.control:stop", "Ask a running search to end in good order."),
-            CommandSpec(
-                "list", "dgm.cli.runs:list_", "List all runs: state, age, best agent, spend, budget left."
-            ),
-            CommandSpec("status", "dgm.cli.status:status", "Say how far a search is and what it has spent."),
-            CommandSpec("approve", "dgm.cli.approve:approve", "Say yes or no to children that wait for you."),
+            CommandSpec("resume", "dgm.cli.run:resume", "Continue a search after a stop or a crash."),
+            CommandSpec("stop", "dgm.cli.run:stop", "Stop a search gracefully."),
+            CommandSpec("approve", "dgm.cli.approve:approve", "Approve or reject children that wait for you."),
         ),
     ),
     (
         "Look",
         (
-            CommandSpec(
-                "browse", "dgm.cli.browse:browse", "Look through a run in the terminal, also while it grows."
-            ),
-            CommandSpec("tree", "dgm.cli.look:tree", "Print the archive as a tree of agents."),
-            CommandSpec("show", "dgm.cli.look:show", "Print one agent: origin, tallies, evaluations, cost."),
-            CommandSpec("diff", "dgm.cli.look:diff", "Print what changed in an agent's source."),
-            CommandSpec("lineage", "dgm.cli.look:lineage", "Print the steps from the seed to an agent."),
-            CommandSpec("log", "dgm.cli.log:log", "Print the events of a run, also as they come."),
-            CommandSpec(
-                "report", "dgm.cli.report:report", "Compare the best agent with the seed, on unseen tasks."
-            ),
-        ),
-    ),
-    (
-        "Repeat",
-        (
-            CommandSpec(
-                "replay",
-                "dgm.cli.replay:replay",
-                "Do a run's decisions, lineages or evaluations again and compare.",
-            ),
-        ),
-    ),
-    (
-        "Compare",
-        (
-            CommandSpec(
-                "compare", "dgm.cli.compare:compare", "Compare runs in pairs, and draw their curves."
-            ),
-            CommandSpec("simulate", "dgm.cli.simulate:simulate", "Try policies in worlds that cost nothing."),
+            CommandSpec("status", "dgm.cli.look:status", "List all runs, or show a run's progress and spend."),
+            CommandSpec("show", "dgm.cli.look:show", "Show a run's tree, or an agent: results, diff, lineage."),
+            CommandSpec("browse", "dgm.cli.browse:browse", "Browse a run in the terminal, also while it grows."),
+            CommandSpec("report", "dgm.cli.report:report", "Compare the best agent with the seed, or runs."),
+            CommandSpec("replay", "dgm.cli.judging:replay", "Repeat what a run recorded, and compare."),
         ),
     ),
     (
         "Use",
         (
-            CommandSpec(
-                "evaluate",
-                "dgm.cli.evaluate:evaluate",
-                "Let agents work on every task of a benchmark's split.",
-            ),
-            CommandSpec("solve", "dgm.cli.solve:solve", "Let an agent work on a repository of yours."),
-            CommandSpec(
-                "export", "dgm.cli.export:export", "Write a run, or an agent of it, for other programs."
-            ),
-            CommandSpec(
-                "archive", "dgm.cli.archive:archive", "Pack, unpack, verify and remove runs, free space."
-            ),
+            CommandSpec("evaluate", "dgm.cli.judging:evaluate", "Evaluate agents, or grade predictions."),
+            CommandSpec("solve", "dgm.cli.judging:solve", "Let an agent work on a repository of yours."),
+            CommandSpec("export", "dgm.cli.export:export", "Write an agent, tables or a packed run."),
+            CommandSpec("simulate", "dgm.cli.simulate:simulate", "Compare search policies without a model."),
         ),
     ),
     (
-        "Machine",
+        "Set up",
         (
-            CommandSpec(
-                "agent",
-                "dgm.cli.agent:agent",
-                "Make, check and ablate an agent of yours; list the shipped ones.",
-            ),
-            CommandSpec(
-                "benchmark", "dgm.cli.benchmark:benchmark", "List, fetch, import and verify task suites."
-            ),
-            CommandSpec(
-                "trust", "dgm.cli.trust:trust", "Say yes to what another person's suite or run does here."
-            ),
-            CommandSpec("sandbox", "dgm.cli.sandbox:sandbox", "Build, list and remove sandbox images."),
-            CommandSpec(
-                "settings", "dgm.cli.settings:settings", "Print every setting: type, default, meaning."
-            ),
-            CommandSpec("docs", "dgm.cli.docs:docs", "Print a page of the documentation."),
-            CommandSpec(
-                "completion", "dgm.cli.completion:completion", "Print a script that lets your shell complete."
-            ),
-            CommandSpec("doctor", "dgm.cli.doctor:doctor", "Check that this machine can run a search."),
+            CommandSpec("doctor", "dgm.cli.doctor:doctor", "Check this machine; fix, clean, list settings."),
+            CommandSpec("agent init", "dgm.cli.agent:init", "Create an agent from a template."),
+            CommandSpec("agent check", "dgm.cli.agent:check", "Check that an agent can work on a task."),
+            CommandSpec("agent ablate", "dgm.cli.agent:ablate", "Measure what each part of an agent adds."),
+            CommandSpec("benchmark list", "dgm.cli.benchmark:list_", "List task suites."),
+            CommandSpec("benchmark show", "dgm.cli.benchmark:show", "Show a suite, or one of its tasks."),
+            CommandSpec("benchmark fetch", "dgm.cli.benchmark:fetch", "Prepare a suite's images."),
+            CommandSpec("benchmark verify", "dgm.cli.benchmark:verify", "Check that a suite's tasks are sound."),
+            CommandSpec("benchmark mine", "dgm.cli.benchmark:mine", "Turn a repository's history into tasks."),
+            CommandSpec("benchmark make", "dgm.cli.benchmark:make", "Import, merge, filter or split suites."),
         ),
     ),
 )
 
+GROUPS = {
+    "agent": "Create, check or ablate an agent of yours.",
+    "benchmark": "List, show, fetch, verify, mine or make task suites.",
+}
+"""First word of several commands → what they do together."""
 COMMANDS = {command.name: command for _, group in SECTIONS for command in group}
 
-MOVED: dict[str, str] = {}
-"""Former command → its form of today."""
+MOVED: dict[str, str] = {
+    "archive pack": "dgm export RUN FILE.dgm",
+    "archive unpack": "dgm export FILE.dgm FOLDER/",
+    "archive verify": "dgm status FILE.dgm (a packed run is verified when it is opened)",
+    "export --evaluations": "dgm export RUN evaluations.csv",
+    "export --patch": "dgm export RUN AGENT FILE.patch",
+    "export --pr-text": "dgm export RUN AGENT FILE.patch",
+    "export --predictions": "dgm export RUN AGENT FILE.jsonl",
+    "export --repository": "git clone RUN/agents.git",
+    "export --spend": "dgm export RUN spend.csv",
+    "export --standalone": "dgm export RUN AGENT FOLDER/",
+    "export --trajectories": "dgm export RUN trajectories/",
+    "export --tree": "dgm export RUN FILE.graphml",
+    "compare": "dgm report RUN RUN…",
+    "benchmark calibrate": "dgm evaluate AGENT --benchmark SUITE --split all --attempts 3",
+    "evaluate --predictions": "dgm evaluate FILE --benchmark SUITE",
+    "evaluate --seed-agent": "dgm evaluate FOLDER",
+    "evaluate --task": "dgm evaluate RUN:AGENT --tasks TASK",
+    "evaluate --sandbox": "dgm evaluate RUN:AGENT --set sandbox=ENGINE",
+    "solve --agent": "dgm solve RUN:AGENT REPOSITORY PROBLEM",
+    "solve --repo": "dgm solve RUN:AGENT REPOSITORY PROBLEM",
+    "solve --yes": "dgm solve RUN:AGENT REPOSITORY PROBLEM --apply",
+    "replay --perform": "dgm replay RUN --what work",
+    "replay --benchmark": "dgm evaluate RUN:seed RUN:AGENT --benchmark SUITE",
+    "agent list": "dgm agent init --help",
+    "agent init --from": "dgm agent init FOLDER --template NAME",
+    "agent init --import": "dgm agent init FOLDER --repository FOLDER",
+    "agent ablate --part": "dgm agent ablate AGENT PART",
+    "benchmark mine --holdout": "dgm benchmark mine REPO --set mining.holdout=SHARE",
+    "benchmark mine --since": "dgm benchmark mine REPO --set mining.since=DAY",
+    "benchmark mine --language": "dgm benchmark mine REPO --set mining.language=NAME",
+    "benchmark mine --image": "dgm benchmark mine REPO --set mining.image=docker:NAME",
+    "benchmark mine --report": "dgm benchmark mine REPO --set mining.reports=['GLOB']",
+    "benchmark mine --statement-model": "dgm benchmark mine REPO --model MODEL",
+    "benchmark mine --issues": "dgm benchmark mine REPO --set mining.issues=FILE",
+    "benchmark mine --cpu-hours": "dgm benchmark mine REPO --set mining.processor_hours=HOURS",
+    "benchmark mine --workers": "dgm benchmark mine REPO --set workers=4",
+    **{
+        f"{name} --{option}": f"dgm {name} --set {setting}"
+        for name in (
+            "agent check",
+            "agent ablate",
+            "benchmark verify",
+            "benchmark mine",
+            "benchmark fetch",
+            "doctor",
+        )
+        for option, setting in (("sandbox", "sandbox=NAME"), ("engine", "engine=ADDRESS"))
+    },
+    "archive gc": "dgm doctor --clean",
+    "archive rm": "dgm doctor --clean RUN",
+    "benchmark filter": "dgm benchmark make OUT SUITE --where CONDITION",
+    "benchmark import": "dgm benchmark make OUT FOLDER",
+    "benchmark merge": "dgm benchmark make OUT SUITE SUITE",
+    "benchmark split": "dgm benchmark make OUT SUITE --holdout SHARE --by time",
+    "sandbox": "dgm doctor --build",
+    "sandbox build": "dgm doctor --build",
+    "sandbox gc": "dgm doctor --clean",
+    "sandbox list": "dgm doctor",
+    "settings": "dgm doctor --settings",
+    "trust": "COMMAND --trust",
+    "sweep": "dgm run FILE --seeds 1:4 --vary KEY=A,B",
+    "list": "dgm status",
+    "tree": "dgm show RUN",
+    "diff": "dgm show RUN AGENT [OTHER] --diff",
+    "lineage": "dgm show RUN AGENT --lineage",
+    "log": "dgm show RUN --events",
+}
+"""Former command, or command and option → its form of today."""
 
 
 def help_text() -> str:
     """Return the text of ``dgm --help``."""
     lines = [
-        "Usage: dgm COMMAND [OPTIONS] …",
+        "Usage: dgm COMMAND [OPTIONS]",
         "",
         "Evolve coding agents: a growing archive of agents that edit their own source,",
         "validated in sandboxes and scored by the metaproductivity of their clades.",
     ]
-    for title, group in SECTIONS:
+    for title, commands in SECTIONS:
+        words = {command.name.split()[0]: command.summary for command in commands}
         lines += ["", f"{title}:"]
-        lines += [f"  {command.name:<11} {command.summary}" for command in group]
+        lines += [f"  {word:<10} {GROUPS.get(word, summary)}" for word, summary in words.items()]
     lines += [
         "",
-        "Options:",
-        "  --version   Print the version.",
-        "  -h, --help  Print this. Every command has a --help of its own.",
-        "",
-        f"Start with: dgm doctor, then {FIRST}",
+        "Every command has --help. --install-completion lets your shell complete them.",
+        f"Start with 'dgm doctor', then '{FIRST}'.",
     ]
+    return "\n".join(lines)
+
+
+def group_help(group: str) -> str:
+    """Return the text of ``dgm GROUP --help``."""
+    commands = [command for command in COMMANDS.values() if command.name.split()[0] == group]
+    lines = [f"Usage: dgm {group} COMMAND [OPTIONS]", "", GROUPS[group], "", "Commands:"]
+    lines += [f"  {command.name.split()[1]:<8} {command.summary}" for command in commands]
     return "\n".join(lines)

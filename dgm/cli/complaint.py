@@ -1,17 +1,15 @@
-"""Errors of the program as one line on stderr and an exit code."""
+"""Errors of the program as one line on standard error and an exit code."""
 
 import contextlib
+import errno
 import logging
 import os
 import sys
 import traceback
 
-import click
-
-from dgm.cli.streams import take_write_error
 from dgm.errors import ArchiveCorrupt, DgmError, UserError
 from dgm.plugins import find_faulty_plugin
-from dgm.show.safe import neutralise
+from dgm.render.safe import neutralise
 
 DEBUG = "DGM_DEBUG"
 FAILED = 1
@@ -21,58 +19,50 @@ INTERRUPTED = 130
 
 
 def complain(error: BaseException) -> int:
-    """Print one line for ``error`` and return the exit code.
+    """Print one line for an error and return the exit code.
 
     A fault of dgm's own keeps its traceback. With the environment variable ``DGM_DEBUG`` every error does.
     """
-    if _debugging() and not isinstance(error, SystemExit | click.exceptions.Exit):
+    if _debugging() and not isinstance(error, SystemExit):
         with contextlib.suppress(OSError):
             traceback.print_exception(error)
-    return _complain(error)
-
-
-def _complain(error: BaseException) -> int:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
     match error:
         case SystemExit(code=code):
             return code if isinstance(code, int) else FAILED
-        case click.exceptions.Exit():
-            return error.exit_code
-        case click.exceptions.Abort() | KeyboardInterrupt():
-            _say("interrupted")
-            return INTERRUPTED
-        case click.exceptions.NoArgsIsHelpError():
-            sys.stderr.write(error.format_message() + "\n")
-            return USAGE
-        case click.ClickException():
-            where = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "dgm"
-            _say(f"{error.format_message()} (see {where} --help)")
-            return USAGE
-        case UserError() | ArchiveCorrupt():
-            _say(error.in_shell() if isinstance(error, UserError) else str(error))
-            return USAGE
+        case KeyboardInterrupt():
+            return _print("interrupted", INTERRUPTED)
+        case UserError():
+            return _print(error.in_shell(), USAGE)
+        case ArchiveCorrupt():
+            return _print(str(error), USAGE)
         case DgmError():
-            _say(str(error))
-            return FAILED
-        case OSError() if take_write_error():
-            return FAILED  # said when the streams are closed
-        case BaseExceptionGroup():
-            return _complain(error.exceptions[0])
+            return _print(str(error), FAILED)
+        case BrokenPipeError():
+            return FAILED  # the reader has gone, as with "| head"
+        case OSError(errno=errno.ENOSPC):
+            return _print(f"cannot write: {error.strerror}", FAILED)
         case _:
-            where = find_faulty_plugin(error)
-            whose = f"a fault of a plug-in: {where}" if where else "a fault of dgm itself"
-            if not where and not _debugging():
-                logging.getLogger(__name__).critical("this is %s", whose, exc_info=error)
-            hint = f"{DEBUG}=1 shows the traceback" if where else "please report it"
-            _say(f"{whose}: {type(error).__name__}: {error} ({hint})")
-            return FAILED
+            return _print(_describe_fault(error), FAILED)
+
+
+def _describe_fault(error: BaseException) -> str:
+    plugin = find_faulty_plugin(error)
+    subject = f"a fault of a plug-in: {plugin}" if plugin else "a fault of dgm itself"
+    if not plugin and not _debugging():
+        logging.getLogger(__name__).critical("this is %s", subject, exc_info=error)
+    hint = f"{DEBUG}=1 shows the traceback" if plugin else "please report it"
+    return f"{subject}: {type(error).__name__}: {error} ({hint})"
 
 
 def _debugging() -> bool:
     return os.environ.get(DEBUG, "") not in ("", "0")
 
 
-def _say(text: str) -> None:
+def _print(text: str, code: int) -> int:
     # The message may quote an agent, or a file that an agent wrote.
     line = neutralise(" ".join(text.split("\n")))
     with contextlib.suppress(OSError):
         sys.stderr.write(f"dgm: {line}\n")
+    return code

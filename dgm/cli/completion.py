@@ -1,26 +1,41 @@
-"""``dgm completion``: the shell script that completes commands, options, runs, agents and settings."""
+"""``dgm --install-completion``: completion of commands and options in the user's shell, by cyclopts."""
 
 import sys
-from pathlib import Path
+from importlib import import_module
+from inspect import isfunction
 
-import click
+from cyclopts import App, Parameter
+from cyclopts.completion.detect import ShellDetectionError
 
-from dgm.cli.outline import read_outline
+from dgm.cli.commands import COMMANDS
+from dgm.errors import UserError
 
 SHELLS = ("bash", "zsh", "fish")
 
 
-@click.command()
-@click.argument("shell", type=click.Choice(SHELLS))
-def completion(shell: str) -> None:
-    r"""Print a script that lets SHELL complete commands, options, runs, agents, settings and their values.
+def install(words: list[str]) -> int:
+    """Write the completion script of a shell, by default the one that started dgm, and let it load from now on.
 
-    \b
-    bash: add to ~/.bashrc                eval "$(dgm completion bash)"
-    zsh:  add to ~/.zshrc, after compinit eval "$(dgm completion zsh)"
-    fish: dgm completion fish > ~/.config/fish/completions/dgm.fish
+    Raises:
+        UserError: there is none for that shell.
     """
-    # Do the slow work now, so that the first Tab is fast.
-    read_outline()
-    script = Path(__file__).with_name("shells") / f"dgm.{shell}"
-    sys.stdout.write(script.read_text(encoding="utf-8"))
+    app = App(name="dgm", version_flags=[], default_parameter=Parameter(negative=()))
+    for name, spec in COMMANDS.items():
+        module, _, attribute = spec.target.partition(":")
+        function = getattr(import_module(module), attribute)
+        if not isfunction(function):
+            continue
+        group, _, inner = name.rpartition(" ")
+        if group and group not in app:
+            app.command(App(name=group))
+        parent = app[group] if group else app
+        parent.command(function, name=inner)
+    shell = words[0] if words else None
+    if shell and shell not in SHELLS:
+        raise UserError(f"no completion for {shell!r}; there are {', '.join(SHELLS)}")
+    try:
+        file = app.install_completion(shell=shell)  # type: ignore[arg-type]
+    except ShellDetectionError as error:
+        raise UserError(f"this shell is not known; name one of {', '.join(SHELLS)}") from error
+    sys.stdout.write(f"wrote {file}; open a new shell to use it\n")
+    return 0

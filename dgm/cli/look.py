@@ -1,205 +1,189 @@
-"""``dgm tree``, ``show``, ``diff`` and ``lineage``: read a run, also while it is written."""
+"""``dgm status`` and ``dgm show``: read runs, also while they are written."""
 
-import shutil
 import sys
-import threading
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
-from itertools import starmap
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
-import click
+from rich.text import Text
 
-from dgm.analysis.accounts import Accounts
 from dgm.analysis.agent_names import find_agent
-from dgm.analysis.best import BestAgent, best_of, find_best
-from dgm.analysis.given_up import count_given_up
-from dgm.analysis.lineage import Lineage
-from dgm.analysis.summary import run_summary
-from dgm.archive.history import LIVING, evaluations_of, state
+from dgm.archive.finding import find_run
 from dgm.archive.run import Run
-from dgm.cli.arguments import agent_argument, as_json, open_run, run_argument
-from dgm.cli.output import emit_json, show_patch
-from dgm.cli.transcript import show_transcript
-from dgm.domain import Agent, AgentId, Usage
+from dgm.cli.app import print_json
+from dgm.cli.output import print_json_line, print_lines, print_view, show_patch, terminal, terminal_width
 from dgm.errors import UserError
-from dgm.show.agent_records import full_record, member_record
-from dgm.show.agents import find_tree_states, root_text
-from dgm.show.attempts import find_attempt
-from dgm.show.best import STAR_MEANS, best_lines, bound_text
-from dgm.show.evaluations import evaluation_line
-from dgm.show.making import making_lines
-from dgm.show.safe import one_line
-from dgm.show.spans import Line, Span, Tone, fact_line, make_line
-from dgm.show.spend import account_lines, fruitless_lines, refusal_lines
-from dgm.show.terminal import write_lines
-from dgm.show.trees import step_lines, tree_lines
-from dgm.show.words import given_up_text, interval_text, operator_text, tally_text
+from dgm.render import text
+from dgm.views.agents import AgentView, DiffView, LineageView, TreeView
+from dgm.views.events import EventView, read_events
+from dgm.views.run import RunReader, RunView
+from dgm.views.run_list import RunListView
 
-STARRED = 5_000
-"""Maximum number of agents for which ``tree`` finds the best one before its first line; above, no row has a star."""
+EVERY_S = 2.0
+FIRST_EVENTS = 10
+"""Number of existing events that ``--follow`` prints first."""
 
 
-@click.command()
-@run_argument
-@click.option(
-    "--depth", type=click.IntRange(min=0), help="Show agents down to this many steps from the seed."
-)
-@as_json
-def tree(run_name: str, depth: int | None, as_json: bool) -> None:
-    """Print the archive as a tree of agents; ★ is the best agent: the one that the policy recommends.
+def status(run: str | None = None, /, *, watch: bool = False, json: bool = False) -> None:
+    """Print how far a search is, what it has spent and when it will end; without RUN, list all runs.
 
-    Its lower bound stands below the tree: its rate on the search tasks is higher with 99 % probability. An only child
-    (↓) stands straight below its parent; only branchings are indented.
+    Args:
+        run: A run, or a folder with runs. Default: all in $DGM_ARCHIVE and ./archive.
+        watch: Update every two seconds until the run ends.
+        json: Print JSON.
     """
-    with open_run(run_name) as run:
-        if as_json:
-            agents = [member_record(run, agent) for agent in run.tree.agents]
-            emit_json({**run_summary(run), "agents": agents})
-            return
-        write_lines(_tree_lines(run, depth), crop=True)
-
-
-def _tree_lines(run: Run, depth: int | None) -> Iterator[Line]:
-    tree, width = run.tree, _terminal_width()
-    if not tree.agents:
+    if run is None or _holds_runs(Path(run)):
+        if watch:
+            raise UserError("needs the name of a run", argument="watch")
+        view = RunListView.load(None if run is None else Path(run))
+        print_json(view) if json else print_view(text.render_run_list(view, time.time()))
         return
-    many = len(tree.agents) > STARRED
-    found = _find_best_in_thread(run) if many else None
-    best = None if many else find_best(run)
-    for _, shown in tree_lines(
-        tree,
-        best.agent if best else None,
-        depth,
-        width=width,
-        states=find_tree_states(tree, living=state(run) in LIVING),
-    ):
-        yield shown
-    if best := best or (found.result() if found else None):
-        yield from best_lines(tree, best)
+    with Run.open(find_run(run)) as source:
+        reader = RunReader(source)
+        if not watch:
+            _print_status(reader.view(), json=json)
+        elif json or not terminal().is_terminal:
+            with suppress(KeyboardInterrupt):  # Ctrl-C is the normal way to leave
+                _repeat(reader, json=json)
+        else:
+            with suppress(KeyboardInterrupt):
+                _redraw(reader)
+            _print_status(reader.view(), json=False)
 
 
-def _find_best_in_thread(run: Run) -> "Future[BestAgent]":
-    """Look for the best agent in a thread that does not delay the program's exit."""
-    found: Future[BestAgent] = Future()
+def show(
+    run: str,
+    agent: str | None = None,
+    other: str | None = None,
+    /,
+    *,
+    diff: bool = False,
+    lineage: bool = False,
+    task: str | None = None,
+    events: bool = False,
+    follow: bool = False,
+    json: bool = False,
+) -> None:
+    """Print the tree of agents of a run, or one agent: origin, evaluations, cost.
 
-    def look() -> None:
-        try:
-            found.set_result(find_best(run))
-        except BaseException as error:  # noqa: BLE001  # raised where the result is asked for
-            found.set_exception(error)
-
-    threading.Thread(target=look, daemon=True).start()
-    return found
-
-
-def _terminal_width() -> int | None:
-    """Return the width of a terminal in cells; None if the output is no terminal."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-
-
-@click.command()
-@run_argument
-@agent_argument
-@click.option(
-    "--transcript",
-    "task",
-    metavar="TASK",
-    help="Print all that is kept of AGENT's evaluation on TASK: patch, tests, and what its model said.",
-)
-@click.option(
-    "--attempt",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="With --transcript: the attempt to print (default: the newest).",
-)
-@as_json
-def show(run_name: str, agent_name: str, task: str | None, attempt: int | None, as_json: bool) -> None:
-    """Print one agent (an id, 'best', 'seed' or a commit): origin, tallies, evaluations, cost.
-
-    With --transcript TASK, print one of its evaluations as the browser shows it; --json gives the turns.
+    Args:
+        run: A run: its name, folder or .dgm file.
+        agent: An id, "best", "seed" or a commit. The options default to the best agent.
+        other: With --diff, the agent to compare with (default: the parent).
+        diff: Print what the agent changes against OTHER.
+        lineage: Print the steps from the seed to the agent; with --diff also their changes.
+        task: Print the agent's attempts at this task: patch, tests and transcript.
+        events: Print the log of the run, oldest event first.
+        follow: With --events, print the last ten events, then new ones until the run ends.
+        json: Print JSON.
     """
-    if attempt is not None and task is None:
-        raise UserError("--attempt chooses an attempt at a task; give --transcript TASK as well")
-    with open_run(run_name) as run:
-        agent = find_agent(run, agent_name)
+    _check_choice(agent, other, diff=diff, lineage=lineage, task=task, events=events, follow=follow)
+    with Run.open(find_run(run)) as source:
+        if events or follow:
+            with suppress(KeyboardInterrupt):  # Ctrl-C is the normal way to leave
+                _print_events(source, follow=follow, json=json)
+            return
+        if agent is None and not (diff or lineage or task is not None):
+            _print_tree(TreeView.load(source), json=json)
+            return
+        chosen = find_agent(source, agent or "best")
         if task is not None:
-            show_transcript(run, *find_attempt(run, agent, task, attempt), as_json=as_json)
-            return
-        if as_json:
-            emit_json(full_record(run, agent))
-            return
-        evaluations = evaluations_of(run, agent.id)
-        accounts = Accounts(run)
-        account = accounts.of(agent.id)
-        write_lines(_agent_lines(run, agent))
-        write_lines(account_lines(account, accounts.clade(agent.id)))
-        write_lines(refusal_lines(accounts.refusals(agent.id)))
-        write_lines([make_line(Span("evaluations:", Tone.STRONG))])
-        for action, evaluation in evaluations.items():
-            usage = sum(accounts.action(action).values(), Usage())
-            write_lines([make_line("  ", *evaluation_line(evaluation, usage))])
-        write_lines(fruitless_lines(account, evaluations))
+            from dgm.views.tasks import AgentTaskView  # loads the protocols of models
+
+            attempts = AgentTaskView.load(source, chosen, task)
+            print_json(attempts) if json else print_lines(text.render_agent_task(attempts), page=True)
+        elif lineage:
+            steps = LineageView.load(source, chosen.id)
+            print_json(steps) if json else print_lines(text.render_lineage(steps, patches=diff))
+        elif diff:
+            changes = DiffView.load(source, chosen, None if other is None else find_agent(source, other))
+            print_json(changes) if json else show_patch(changes.patch)
+        else:
+            view = AgentView.load(source, chosen)
+            print_json(view) if json else print_view(text.render_agent(view))
 
 
-def _agent_lines(run: Run, agent: Agent) -> Sequence[Line]:
-    tree, own, clade = run.tree, run.tree.own(agent.id), run.tree.clade(agent.id)
-    given_up = given_up_text(count_given_up(tree, agent.id))
-    facts = {
-        "agent": str(agent.id),
-        "commit": agent.commit,
-        "parents": ", ".join(map(str, agent.parents)) or f"– ({root_text(agent)})",
-        "children": ", ".join(map(str, tree.children(agent.id))) or "–",
-        "operator": operator_text(agent.operator, tree.aim(agent.id)),
-        "rationale": one_line(agent.rationale, 200),
-    }
-    star = [fact_line("best", STAR_MEANS)] if agent.id == best_of(run) else []
-    tallies = {
-        "own": f"{tally_text(own)}  {interval_text(own)}  {bound_text(own)}  {given_up}".rstrip(),
-        "clade": f"{tally_text(clade)}  {interval_text(clade)}",
-    }
-    return [
-        *starmap(fact_line, facts.items()),
-        *star,
-        *making_lines(run, agent),
-        *starmap(fact_line, tallies.items()),
+def _holds_runs(folder: Path) -> bool:
+    return folder.is_dir() and not (folder / "run.json").exists()
+
+
+def _check_choice(
+    agent: str | None,
+    other: str | None,
+    *,
+    diff: bool,
+    lineage: bool,
+    task: str | None,
+    events: bool,
+    follow: bool,
+) -> None:
+    chosen = [
+        name for name, on in (("lineage", lineage), ("task", task is not None), ("events", events)) if on
     ]
+    if len(chosen) > 1 or (diff and chosen not in ([], ["lineage"])):
+        raise UserError("cannot be combined with another choice of what to print", argument=chosen[-1])
+    if follow and (diff or chosen not in ([], ["events"])):
+        raise UserError("only follows events", argument="follow")
+    if agent is not None and (events or follow):
+        raise UserError("prints the log of the whole run; leave out the agent", argument="events")
+    if other is not None and not diff:
+        raise UserError(f"a second agent ('{other}') is only used with a diff", argument="diff")
+    if other is not None and lineage:
+        raise UserError("compares each step with its parent; leave out the second agent", argument="lineage")
 
 
-@click.command()
-@run_argument
-@agent_argument
-@click.argument("other_name", metavar="[OTHER]", required=False)
-@as_json
-def diff(run_name: str, agent_name: str, other_name: str | None, as_json: bool) -> None:
-    """Print what AGENT changed against OTHER; without OTHER against its parent."""
-    with open_run(run_name) as run:
-        agent = find_agent(run, agent_name)
-        parent = agent.parents[0] if agent.parents else AgentId(0)
-        other = find_agent(run, other_name) if other_name else run.tree.agents[parent]
-        patch = run.repository.diff(other.commit, agent.commit)
-    if as_json:
-        emit_json({"from": other.id, "to": agent.id, "patch": patch.decode("utf-8", "replace")})
-        return
-    show_patch(patch)
+def _print_status(view: RunView, *, json: bool) -> None:
+    print_json(view) if json else print_view(text.render_run(view))
 
 
-@click.command()
-@run_argument
-@agent_argument
-@click.option("--patches", is_flag=True, help="Print each step's diff as well.")
-@as_json
-def lineage(run_name: str, agent_name: str, patches: bool, as_json: bool) -> None:
-    """Print the steps from the seed to AGENT, each with its rationale and tally."""
-    with open_run(run_name) as run:
-        agent = find_agent(run, agent_name)
-        steps = Lineage(run.tree, agent.id).agents
-        if as_json:
-            records = [member_record(run, step) for step in steps]
-            emit_json({"run": run.name, "agent": agent.id, "lineage": records})
+def _repeat(reader: RunReader, *, json: bool) -> None:
+    """Print the status again and again until the run ends."""
+    while True:
+        living = reader.living
+        view = reader.view()
+        if json:
+            print_json_line(view)
+        else:
+            print_view(text.render_run(view))
+            sys.stdout.write("\n")
+        sys.stdout.flush()
+        if not living:
             return
-        for step in steps:
-            write_lines(
-                (shown for _, shown in step_lines(run.tree, step.id, width=_terminal_width())), crop=True
-            )
-            if patches and step.parents:
-                show_patch(run.repository.diff(run.tree.agents[step.parents[0]].commit, step.commit))
+        time.sleep(EVERY_S)
+        reader.follow()
+
+
+def _redraw(reader: RunReader) -> None:
+    """Show the status in place until the run ends."""
+    from rich.live import Live
+
+    with Live(text.render_run(reader.view()), console=terminal(), screen=True, auto_refresh=False) as live:
+        while reader.living:
+            time.sleep(EVERY_S)
+            reader.follow()
+            live.update(text.render_run(reader.view()), refresh=True)
+
+
+def _print_tree(view: TreeView, *, json: bool) -> None:
+    print_json(view) if json else print_lines(text.render_tree(view, terminal_width()))
+
+
+def _print_events(run: Run, *, follow: bool, json: bool) -> None:
+    views = read_events(run, tail=FIRST_EVENTS if follow else None, follow=follow)
+    if not json:
+        print_lines(_event_lines(views), flush=follow)
+        return
+    for view in views:
+        print_json_line(view)
+        if follow:
+            sys.stdout.flush()
+
+
+def _event_lines(views: Iterator[EventView]) -> Iterator[Text]:
+    width = terminal_width()
+    for view in views:
+        line = text.render_event(view)
+        if width is not None:
+            line.truncate(width, overflow="ellipsis")
+        yield line

@@ -3,110 +3,111 @@
 Exit codes: 0 done, 1 failed, 2 usage, configuration or a damaged run, 3 budget spent before the goal, 130 interrupted.
 """
 
-import gc
+import contextlib
+import io
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 
-from dgm.cli.commands import COMMANDS, MOVED, CommandSpec, help_text
-from dgm.cli.streams import close_streams, open_streams
+from dgm.cli.commands import COMMANDS, GROUPS, MOVED, CommandSpec, group_help, help_text
 
-VERSION = "--version"
 HELP = ("--help", "-h")
-COMPLETE = "_DGM_COMPLETE"
-"""Variable that the scripts of ``dgm completion`` set when a shell asks for completions."""
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the program and exit the process."""
     if sys.platform == "win32":
-        sys.exit(refuse_windows())
-    open_streams()
-    sys.exit(close_streams(_run_command(sys.argv[1:] if arguments is None else arguments)))
+        sys.stderr.write("dgm does not run on Windows; use WSL2 (wsl --install)\n")
+        sys.exit(2)
+    _open_streams()
+    sys.exit(_flush(_run(sys.argv[1:] if arguments is None else arguments)))
 
 
-def refuse_windows() -> int:
-    """Say where dgm runs, and return the exit code."""
-    sys.stderr.write("dgm: does not run on Windows itself: install and start it in WSL2 (wsl --install)\n")
-    return 2
+def _open_streams() -> None:
+    """Replace streams that the shell closed, and escape what a stream cannot encode."""
+    while (number := os.open(os.devnull, os.O_RDWR)) < 3:
+        stream = open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+        setattr(sys, ("stdin", "stdout", "stderr")[number], stream)
+    os.close(number)
+    for output in (sys.stdout, sys.stderr):
+        if isinstance(output, io.TextIOWrapper):
+            output.reconfigure(errors="backslashreplace")
 
 
-def _run_command(words: list[str]) -> int:
+def _flush(code: int) -> int:
+    """Flush standard output; return 1 instead of 0 if not all of it was written."""
     try:
-        if COMPLETE in os.environ:
-            from dgm.cli.completing import answer_completion
+        sys.stdout.flush()
+    except OSError as error:
+        # The interpreter flushes again at its exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            with contextlib.suppress(OSError):
+                sys.stderr.write(f"dgm: the output cannot be written: {error.strerror}\n")
+        return code or 1
+    return code
 
-            return answer_completion()
+
+def _run(words: list[str]) -> int:
+    try:
         if not words or words[0] in HELP:
             sys.stdout.write(help_text() + "\n")
             return 0
-        if words[0] == VERSION:
+        if words[0] in GROUPS and (len(words) == 1 or words[1] in HELP):
+            sys.stdout.write(group_help(words[0]) + "\n")
+            return 0
+        if words[0] == "--version":
             from dgm import __version__
 
             sys.stdout.write(f"dgm {__version__}\n")
             return 0
-        with _pause_collector():
-            from dgm.cli.signals import allow_interrupts
+        if words[0] == "--install-completion":
+            from dgm.cli.completion import install
 
-        # The browser's library restores the terminal by itself, and the browser has nothing else to clean up.
-        with nullcontext() if words[0] == "browse" else allow_interrupts():
-            return _invoke(words)
+            return install(words[1:])
+        return _invoke(words)
     except BaseException as error:  # noqa: BLE001  (the program's edge: everything becomes a line and a code)
         from dgm.cli.complaint import complain
 
         return complain(error)
 
 
-@contextmanager
-def _pause_collector() -> Iterator[None]:
-    """Import without the garbage collector, and leave what was imported out of all its later work.
-
-    Modules are never garbage. Looking at them again and again would take a tenth of the time of a short command.
-    """
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
-
-
 def _invoke(words: list[str]) -> int:
-    spec = _find_command(words)
-    depth = len(spec.name.split())
-    with _pause_collector():
-        from importlib import import_module
+    from importlib import import_module
 
-        module, _, attribute = spec.target.partition(":")
-        function = getattr(import_module(module), attribute)
-    name, rest = f"dgm {spec.name}", words[depth:]
-    if "click" in sys.modules and isinstance(function, sys.modules["click"].Command):
-        from dgm.cli.invoking import invoke_command
-
-        return invoke_command(function, rest, name)
     from dgm.cli.app import run_function
+    from dgm.cli.signals import allow_interrupts
+    from dgm.errors import UserError
 
-    return run_function(function, rest, name)
+    spec = _find_command(words)
+    rest = words[len(spec.name.split()) :]
+    for option in (word.partition("=")[0] for word in rest if word.startswith("--")):
+        if moved := MOVED.get(f"{spec.name} {option}"):
+            raise UserError(f"'dgm {spec.name} {option}' is now '{moved}'")
+    module, _, attribute = spec.target.partition(":")
+    # The browser's library restores the terminal by itself, and the browser has nothing else to clean up.
+    with contextlib.nullcontext() if spec.name == "browse" else allow_interrupts():
+        function = getattr(import_module(module), attribute)
+        return run_function(function, rest, f"dgm {spec.name}")
 
 
 def _find_command(words: list[str]) -> CommandSpec:
-    """Return the command that the words begin with; its name may have two words."""
+    """Return the command that the words begin with; its name may have two words.
+
+    Raises:
+        UserError: there is none.
+    """
     from dgm.errors import UserError
 
-    for name in (" ".join(words[:2]), words[0]):
+    names = (" ".join(words[:2]), words[0])
+    for name in names:
         if name in COMMANDS:
             return COMMANDS[name]
-    for name in (" ".join(words[:2]), words[0]):
+    for name in names:
         if name in MOVED:
             raise UserError(f"'dgm {name}' is now '{MOVED[name]}'")
-    group = [name for name in COMMANDS if name.split()[0] == words[0]]
-    if group:
-        raise UserError(
-            f"'dgm {words[0]}' needs one more word: {', '.join(name.split()[1] for name in group)}"
-        )
     import difflib
 
-    near = difflib.get_close_matches(words[0], COMMANDS, 1)
+    name = names[0] if words[0] in GROUPS else words[0]
+    near = difflib.get_close_matches(name, COMMANDS, 1)
     hint = f"did you mean '{near[0]}'?" if near else "see dgm --help"
-    raise UserError(f"there is no command '{words[0]}' ({hint})")
+    raise UserError(f"there is no command '{name}' ({hint})")

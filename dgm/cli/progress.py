@@ -1,47 +1,54 @@
-"""The progress of a search for people: a live panel on a terminal, plain lines elsewhere."""
+"""The progress of a session on the terminal: a live panel, or plain lines if standard output is no terminal."""
 
-import asyncio
 import logging
-import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from dgm.analysis.best import BestAgent, best_of, rate_best
-from dgm.analysis.budgets import sum_evaluations_spent
+from dgm.analysis.best import best_of
+from dgm.analysis.budgets import describe_budget_use, sum_evaluations_spent
+from dgm.api.watcher import Counts
 from dgm.archive.events import ChildProposed, Recorded, TaskGraded
 from dgm.archive.live_nodes import read_live_nodes
 from dgm.archive.run import Run
-from dgm.cli.output import make_console
-from dgm.cli.panel import panel_lines, time_line
-from dgm.cli.signals import leave_closed_terminal, print_line, stopping_signals
+from dgm.cli.signals import leave_closed_terminal, print_line
 from dgm.domain import AgentId
+from dgm.render import fmt
+from dgm.render.safe import one_line
 from dgm.search.loop import Search
-from dgm.show.events import event_line
-from dgm.show.nodes import nodes_line
-from dgm.show.spans import Line, make_line, plain_text
-from dgm.show.terminal import colour_line
-from dgm.show.times import rough_duration_text
+from dgm.stats import lower_bound
+from dgm.views.events import Level, describe
+from dgm.views.progress import BudgetUse, tree_budget_uses
+from dgm.views.values import TallyView
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.live import Live
+    from rich.text import Text
 
 RECENT = 8
 BEST_EVERY = 20
 """Pause between two queries for the best agent, as a multiple of the last query's duration."""
 COUNTS_EVERY_S = 15.0
 """Interval between two lines with the counts, where no panel shows them."""
-Counts = Callable[[], Mapping[str, tuple[int, int]]]
-"""Returns the name of an agent → its evaluations done, and all of them."""
+NAMED = 4
+"""Maximum number of named agents whose tallies are shown."""
+BAR_CELLS = 20
+MESSAGE_CELLS = 300
+WARN_SHARE, ALARM_SHARE = 0.8, 0.95
+"""Used shares of a limit from which its bar is yellow and red."""
+GOALS = ("evaluations", "agents")
+"""Limits that a search is meant to reach, so that their bars stay green."""
+STYLES = {Level.GOOD: "green", Level.BAD: "red", Level.WARNING: "yellow", Level.INFO: "", Level.DETAIL: "dim"}
+LEAST_EVALUATIONS = 3
+"""Fewer evaluations of a session tell nothing of its pace."""
 
 
 class RunProgress:
-    """A listener to every event; it prints a line each, or keeps the last few for the panel."""
+    """Hears of every event; prints a line for each, or keeps the last few for the panel."""
 
     def __init__(
         self, run: Run, *, quiet: bool, names: Mapping[AgentId, str], counts: Counts | None = None
@@ -56,8 +63,8 @@ class RunProgress:
         self._done_before = self._done
         self._seconds_before = run.tree.wall_seconds
         self._limit_s = run.tree.budget.seconds
-        self._recent: list[Line] = []
-        self._facts: Sequence[Line] = ()
+        self._recent: list[Text] = []
+        self._facts: Sequence[Text] = ()
         self._search: Search | None = None
         self._told_how_to_answer = False
         self._best: AgentId | None = None
@@ -65,37 +72,41 @@ class RunProgress:
         self.live: Live | None = None
 
     def attach(self, search: Search) -> None:
-        """Set the search whose slots the panel shows."""
+        """Set the search whose actions the panel counts."""
         self._search = search
         self._read_tree()
 
     def event(self, recorded: Recorded) -> None:
-        """Take note of one event."""
+        """Show one event."""
         self._done, self._total = self._count()
         self._read_tree()
-        told = event_line(recorded.event, self._run.tree, self._names, recorded.at)
-        if told:
-            self.say(told)
+        event = recorded.event
+        level, message = describe(event, recorded.at)
+        if isinstance(event, TaskGraded) and event.outcome.agent in self._names:
+            message = message.replace(f"agent {event.outcome.agent}", self._names[event.outcome.agent], 1)
+        if message:
+            self.say(message, STYLES[level])
         now = time.monotonic()
-        if self.live is None and isinstance(recorded.event, TaskGraded) and now >= self._counts_due:
+        if self.live is None and isinstance(event, TaskGraded) and now >= self._counts_due:
             self._counts_due = now + COUNTS_EVERY_S
-            if told := self._counts_line():
-                self.say(told)
-        if isinstance(recorded.event, ChildProposed) and not self._told_how_to_answer:
+            if counts := self._counts_text():
+                self.say(counts)
+        if isinstance(event, ChildProposed) and not self._told_how_to_answer:
             self._told_how_to_answer = True
-            self.say(
-                make_line(f"answer for it, and for those that follow, with: dgm approve {self._run.name}")
-            )
+            self.say(f"answer for it, and for those that follow, with: dgm approve {self._run.name}")
 
-    def say(self, told: Line) -> None:
+    def say(self, message: str, style: str = "") -> None:
         """Show one line."""
+        line = one_line(message, MESSAGE_CELLS)
         if self.live is not None:
-            self._recent = [*self._recent, told][-RECENT:]
+            from rich.text import Text
+
+            self._recent = [*self._recent, Text(line, style)][-RECENT:]
         elif not self._quiet:
-            self._print(time.strftime("%H:%M:%S  ") + plain_text(told))
+            self._print(time.strftime("%H:%M:%S  ") + line)
 
     def announce(self, text: str) -> None:
-        """Show one line that stays: above the panel, or on stderr if nothing else is printed."""
+        """Show one line that stays: above the panel, or on standard error if nothing else is printed."""
         if self.live is not None:
             from rich.text import Text
 
@@ -103,7 +114,7 @@ class RunProgress:
         elif self._quiet:
             sys.stderr.write(text + "\n")
         else:
-            self.say(make_line(text))
+            self.say(text)
 
     def _print(self, text: str) -> None:
         try:
@@ -119,63 +130,123 @@ class RunProgress:
         from rich.text import Text
 
         # A separate thread draws this, so it must not read the tree.
+        seconds = self._seconds_before + time.monotonic() - self._began
+        use = BudgetUse(used=seconds, limit=limit, left=max(limit - seconds, 0), share=seconds / limit) if (
+            limit := self._limit_s
+        ) else None  # fmt: skip
         slots = f"{self._search.running} running" if self._search else "starting"
-        used = self._seconds_before + time.monotonic() - self._began
         left = "" if self._counts else self._left_text()
-        lines = [
-            time_line(used, self._limit_s, f"{left and ', '}{left}  {slots}"),
-            *self._facts,
-            (),
-            *self._recent,
-        ]
-        shown = Text("\n", no_wrap=True, overflow="ellipsis").join(
-            Text.from_ansi(colour_line(each), no_wrap=True, overflow="ellipsis") for each in lines
-        )
-        return Panel(shown, title=self._run.name, title_align="left")
+        more = f"{left and ', '}{left}  {slots}"
+        lines = [limit_line("time", use, fmt.duration(seconds), more), *self._facts, Text(), *self._recent]
+        shown = Text("\n", no_wrap=True, overflow="ellipsis").join(lines)
+        return Panel(shown, title=Text(one_line(self._run.name, 100)), title_align="left")
 
     def _read_tree(self) -> None:
-        if self.live is not None:
-            nodes = [asdict(node) for node in read_live_nodes(self._run.folder)]
-            facts = panel_lines(self._run.tree, self._names, self._best_now())
-            counts = self._counts_line()
-            self._facts = [*([counts] if counts else []), *facts, *([nodes_line(nodes)] if nodes else [])]
-            self._limit_s = self._run.tree.budget.seconds
+        if self.live is None:
+            return
+        tree = self._run.tree
+        self._limit_s = tree.budget.seconds
+        self._facts = list(panel_lines(self._run, self._names, self._find_best(), self._counts_text()))
 
-    def _best_now(self) -> BestAgent | None:
+    def _find_best(self) -> AgentId | None:
         """Return the recommended agent; None before a verdict, and if agents are evaluated by name.
 
-        The policy takes at most one part in ``BEST_EVERY`` of the time. The tally is up to date.
+        The policy takes at most one part in ``BEST_EVERY`` of the time.
         """
-        tree = self._run.tree
-        if self._names or not tree.evaluations:
+        if self._names or not self._run.tree.evaluations:
             return None
-        begun = time.monotonic()
-        if self._best is None or begun >= self._best_due:
+        began = time.monotonic()
+        if self._best is None or began >= self._best_due:
             self._best = best_of(self._run)
             now = time.monotonic()
-            self._best_due = now + BEST_EVERY * (now - begun)
-        return rate_best(tree, self._best)
+            self._best_due = now + BEST_EVERY * (now - began)
+        return self._best
 
     def _count(self) -> tuple[float, float]:
-        """Return the evaluations done, and all of them; 0 for all where nothing tells their number."""
+        """Return the evaluations done, and all of them; 0 for all if their number is unknown."""
         if self._counts is None:
             return sum_evaluations_spent(self._run.tree), self._run.tree.budget.evaluations or 0
         counts = self._counts().values()
         return sum(done for done, _ in counts), sum(total for _, total in counts)
 
     def _left_text(self) -> str:
-        """Return the time left at the pace of this session; empty while nothing tells it."""
+        """Return the time left at the pace of this session; empty while it is unknown."""
         done = self._done - self._done_before
-        if not self._total or done < 3:
+        if not self._total or done < LEAST_EVALUATIONS:
             return ""
         seconds = (time.monotonic() - self._began) / done * max(self._total - self._done, 0)
-        return f"about {rough_duration_text(seconds)} left"
+        return f"about {fmt.duration(seconds)} left"
 
-    def _counts_line(self) -> Line:
+    def _counts_text(self) -> str:
         """Return ``seed 12/20 · best (37) 3/20 · about 2 min left``; empty without counts."""
         counts = self._counts() if self._counts else {}
         parts = [f"{name} {done}/{total}" for name, (done, total) in counts.items()]
-        return make_line(" · ".join([*parts, *filter(None, [self._left_text()])])) if parts else ()
+        return " · ".join([*parts, *filter(None, [self._left_text()])]) if parts else ""
+
+
+def panel_lines(
+    run: Run, names: Mapping[AgentId, str], best: AgentId | None, counts: str = ""
+) -> Iterator["Text"]:
+    """Yield the panel without time and recent events.
+
+    Args:
+        run: as far as its tree has read.
+        names: names of the agents that are evaluated by name.
+        best: the agent that the policy recommends; None if there is none to show.
+        counts: evaluations by agent.
+    """
+    from rich.text import Text
+
+    tree, uses = run.tree, tree_budget_uses(run.tree)
+    if counts:
+        yield Text(counts)
+    yield limit_line("evaluations", uses.get("evaluations"), f"{tree.evaluations:,}")
+    if taken := describe_budget_use(tree):
+        yield _fact("budget", taken)
+    dead = f"; stillborn {sum(tree.stillborn.values())}, invalid {tree.invalid}"
+    yield limit_line("agents", uses.get("agents"), f"{len(tree.agents):,}", dead)
+    yield limit_line("money", uses.get("usd"), fmt.money(tree.spend.usd))
+    yield limit_line(
+        "tokens", uses.get("tokens"), f"{tree.spend.tokens:,}", f" in {tree.spend.calls:,} calls"
+    )
+    if tree.waiting:
+        children = fmt.count(len(tree.waiting), "child waits", "children wait")
+        yield _fact("waiting", f"{children} for approval (dgm approve)", "yellow")
+    if best is not None:
+        own = tree.own(best)
+        bound = f", lower bound {lower_bound(own):.2f}" if own.n else ""
+        yield _fact(
+            "best", f"{fmt.BEST} agent {best}: {fmt.tally_interval(TallyView.of(own))}{bound}", "bold yellow"
+        )
+        yield Text(f"  {fmt.BEST_MEANS}", "dim")
+    for agent, name in list(names.items())[:NAMED]:
+        if tree.own(agent).n:
+            yield _fact(
+                "resolved", f"{one_line(name, 60)}  {fmt.tally_interval(TallyView.of(tree.own(agent)))}"
+            )
+    if nodes := read_live_nodes(run.folder):
+        busy, slots = sum(node.busy for node in nodes), sum(node.slots for node in nodes)
+        yield _fact("nodes", f"{busy:,} of {slots:,} slots busy on {fmt.count(len(nodes), 'node')}")
+
+
+def limit_line(name: str, use: BudgetUse | None, value: str, more: str = "") -> "Text":
+    """Return a limit with the used share as a bar; only the value if there is no limit."""
+    from rich.text import Text
+
+    if use is None:
+        return _fact(name, value + more)
+    style = "green" if name in GOALS or use.share < WARN_SHARE else "yellow"
+    style = "red" if style == "yellow" and use.share >= ALARM_SHARE else style
+    unit = {"money": "usd", "time": "seconds"}.get(name, name)
+    text = fmt.use_of_limit(unit, use.used, use.limit).removesuffix(f" {name}")
+    bar = (fmt.bar(use.share, BAR_CELLS), style)
+    return Text.assemble((f"{name:<13}", "cyan"), bar, f" {text}", (f" {use.share:.0%}", style), more)
+
+
+def _fact(name: str, value: str, style: str = "") -> "Text":
+    from rich.text import Text
+
+    return Text.assemble((f"{name:<13}", "cyan"), (value, style))
 
 
 @contextmanager
@@ -192,44 +263,21 @@ def show_progress(
         run: open to write.
         quiet: whether nothing is printed.
         names: names of the agents that are not named by their number.
-        counts: of the evaluations by agent; None: the run's budget has their number.
+        counts: evaluations by agent; None: the run's budget has their number.
     """
-    shown = RunProgress(run, quiet=quiet, names=names, counts=counts)
+    progress = RunProgress(run, quiet=quiet, names=names, counts=counts)
     logging.basicConfig(
         level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr
     )
     if quiet or not sys.stdout.isatty():
-        yield shown
+        yield progress
         return
+    from rich.console import Console
     from rich.live import Live
 
-    with Live(shown, console=make_console(), refresh_per_second=4) as live:
-        shown.live = live
+    with Live(progress, console=Console(highlight=False), refresh_per_second=4) as live:
+        progress.live = live
         try:
-            yield shown
+            yield progress
         finally:
             leave_closed_terminal()
-
-
-def listen_for_signals(search: Search, shown: RunProgress) -> None:
-    """Stop the search on Ctrl-C, SIGTERM or SIGHUP: once in good order, twice at once.
-
-    A signal that is ignored (nohup) stays ignored.
-    """
-    loop = asyncio.get_running_loop()
-    session = asyncio.current_task()
-
-    def interrupted(number: int) -> None:
-        if number == signal.SIGHUP:
-            leave_closed_terminal()
-            if search.stopping:  # the kernel says it, and so does the shell
-                return
-        if search.stopping and session is not None:
-            session.cancel()
-            return
-        waits = f"stopping: waiting for {search.running} running steps (once more to stop at once)"
-        shown.say(make_line(waits))
-        search.ask_to_stop("stopped as asked")
-
-    for number in stopping_signals():
-        loop.add_signal_handler(number, interrupted, number)

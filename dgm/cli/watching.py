@@ -1,52 +1,173 @@
-"""Show a session on the terminal, and ask questions there."""
+"""The watcher of a session on the terminal: shows its progress, reports costs, and asks."""
 
 import sys
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import MappingProxyType
 
-from dgm import launch
+from dgm.api.watcher import Counts, Watcher, consent_to_pay
 from dgm.archive.events import Recorded
-from dgm.cli.consent import ask_to_spend
-from dgm.cli.model_check import tell_checks
-from dgm.cli.progress import RunProgress, listen_for_signals
-from dgm.cli.spending import FirstCosts
+from dgm.archive.run import Run
+from dgm.cli.app import confirm
+from dgm.cli.progress import RunProgress, show_progress
+from dgm.cli.spending import FirstCosts, consent_question, print_prices, spending_question
+from dgm.cli.steps import show_preparations
 from dgm.config import Settings
+from dgm.domain import AgentId, Budget
+from dgm.errors import Infrastructure, UserError
 from dgm.models.auto import Offer
 from dgm.protocols import Checked
+from dgm.render import fmt
+from dgm.render.safe import one_line
 from dgm.search.loop import Search
+from dgm.search.model_checks import prices_of
+
+FIRST_S, EVERY_S = 10.0, 60.0
+"""Seconds after which a step is reported, and between further reports."""
+NOTE_CELLS = 1_000
+CANCELLED = "not confirmed: nothing was begun, and nothing was spent"
 
 
-class TerminalWatcher(launch.Watcher):
-    """A watcher that reports and asks on the terminal, and stops a session in good order on a signal."""
+class TerminalWatcher(Watcher):
+    """A watcher that prints and asks on the terminal; without a terminal it asks nothing."""
 
-    def __init__(self) -> None:
-        self._shown: RunProgress | None = None
+    def __init__(self, *, quiet: bool = False, yes: bool = False) -> None:
+        """Create a watcher for one session.
+
+        Args:
+            quiet: show no progress, because standard output is for JSON.
+            yes: whether the answer to every question about costs is yes.
+        """
+        super().__init__()
+        self.quiet = quiet
+        self.run_name = ""
+        """Name of the run that is shown, or was."""
+        self._yes = yes
+        self._progress: RunProgress | None = None
         self._costs: FirstCosts | None = None
+        show_preparations()
 
     def may_use(self, offer: Offer) -> bool:
-        """Ask once for each provider; the answer is remembered."""
-        return ask_to_spend(offer)
+        """Ask once for each provider, and remember the answer."""
+        subject = consent_to_pay(offer.provider)
+        if subject.answer is None and can_ask():
+            answer = confirm(consent_question(offer))
+            try:
+                subject.agree(answer)
+            except UserError as error:
+                sys.stderr.write(f"{error}\n")
+            return answer
+        return super().may_use(offer)
 
     def model_chosen(self, why: str) -> None:
-        """Say which model and why."""
+        """Print which model, and why."""
         sys.stderr.write(f"model: {why}\n")
 
-    def models_checked(self, settings: Settings, checks: Sequence[Checked]) -> None:
-        """Report the cost of each check."""
-        tell_checks(settings, checks)
+    def confirm(self, settings: Settings, budget: Budget, spent_usd: float) -> None:
+        """Ask if the session may cost more than ``budget.confirm_above_usd``."""
+        if self._yes or not can_ask():
+            return
+        question = spending_question(settings, budget, spent_usd)
+        if question and not confirm(question):
+            raise UserError(CANCELLED)
 
-    def attach(self, shown: RunProgress, costs: FirstCosts | None = None) -> None:
+    def confirm_price(self, price: str) -> None:
+        """Ask whether the work is worth its price."""
+        if not can_ask():
+            raise UserError(f"{price}; add --yes to perform it")
+        if not confirm(f"{price}; perform it?"):
+            raise UserError(CANCELLED)
+
+    def confirm_grader(self, change: str) -> None:
+        """Ask whether the search may go on under another grader."""
+        if self._yes:
+            sys.stderr.write(f"{change}\n")
+        elif not can_ask():
+            raise UserError(f"{change}; start a new run, or add --yes to go on")
+        elif not confirm(f"{change}; go on?"):
+            raise UserError(CANCELLED)
+
+    def created(self, run: Run, settings: Settings) -> None:
+        """Print the prices, and where the run is."""
+        print_prices(settings)
+        sys.stderr.write(f"run: {run.name} in {run.folder.parent}\n")
+
+    def models_checked(self, settings: Settings, checks: Sequence[Checked]) -> None:
+        """Print the cost and the findings of each check."""
+        prices = prices_of(settings)
+        for check in checks:
+            usd = fmt.money(prices[check.model].cost(check.usage))
+            findings = "".join(f"; {one_line(words, 300)}" for words in check.words)
+            sys.stderr.write(
+                f"model {check.model}: answers (a check of {check.usage.tokens:,} tokens, {usd}){findings}\n"
+            )
+
+    def model_away(self, error: Infrastructure) -> None:
+        """Print that the search will wait."""
+        sys.stderr.write(f"{one_line(str(error), NOTE_CELLS)}; the search will wait for it\n")
+
+    def withdrawn(self, evaluations: int) -> None:
+        """Print how many evaluations are repeated."""
+        sys.stderr.write(f"to be repeated: {fmt.count(evaluations, 'evaluation')}\n")
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Print the step if it takes long, and how long it has taken."""
+        ended = threading.Event()
+        began = time.monotonic()
+
+        def report() -> None:
+            pause = FIRST_S
+            while not ended.wait(pause):
+                sys.stderr.write(f"{name} ({fmt.duration(time.monotonic() - began)})\n")
+                sys.stderr.flush()
+                pause = EVERY_S
+
+        threading.Thread(target=report, name="step", daemon=True).start()
+        try:
+            yield
+        finally:
+            ended.set()
+
+    @contextmanager
+    def show(
+        self,
+        run: Run,
+        settings: Settings | None = None,
+        names: Mapping[AgentId, str] = MappingProxyType({}),
+        counts: Counts | None = None,
+    ) -> Iterator[None]:
         """Show events from now on, and the cost of the first evaluations."""
-        self._shown, self._costs = shown, costs
+        with show_progress(run, quiet=self.quiet, names=names, counts=counts) as progress:
+            self._progress, self.run_name = progress, run.name
+            self._costs = FirstCosts(run, settings, progress.announce) if settings else None
+            try:
+                yield
+            finally:
+                self._progress = self._costs = None
 
     def begins(self, search: Search) -> None:
-        """Show the search; let signals stop it in good order."""
-        if self._shown is not None:
-            self._shown.attach(search)
-            listen_for_signals(search, self._shown)
+        """Show the search; a signal stops it gracefully."""
+        if self._progress is not None:
+            self._progress.attach(search)
+        super().begins(search)
+
+    def stopping(self, running: int) -> None:
+        """Show that the session waits for the actions under way."""
+        if self._progress is not None:
+            actions = fmt.count(running, "running action")
+            self._progress.say(f"stopping: waiting for {actions} (once more to stop at once)")
 
     def event(self, recorded: Recorded) -> None:
         """Show the event."""
-        if self._shown is not None:
-            self._shown.event(recorded)
+        if self._progress is not None:
+            self._progress.event(recorded)
         if self._costs is not None:
             self._costs.event(recorded)
+
+
+def can_ask() -> bool:
+    """Return whether there is a terminal to ask on."""
+    return sys.stdin.isatty() and sys.stderr.isatty()

@@ -4,7 +4,7 @@ An unknown key is an error with a suggestion. The resolved settings are frozen i
 constructor; no other module reads a configuration file or an environment variable.
 """
 
-from dgm.config.resolving import read_frozen, resolve, validate_settings
+from dgm.config.resolving import read_frozen, resolve, resolve_mining, validate_settings
 from dgm.config.settings import (
     BenchmarksSettings,
     BudgetSettings,
@@ -12,6 +12,7 @@ from dgm.config.settings import (
     GateSettings,
     GradingSettings,
     LimitSettings,
+    MiningSettings,
     ModelsSettings,
     OperatorSettings,
     PolicySettings,
@@ -33,6 +34,7 @@ __all__ = [
     "GateSettings",
     "GradingSettings",
     "LimitSettings",
+    "MiningSettings",
     "ModelsSettings",
     "OperatorSettings",
     "PolicySettings",
@@ -47,5 +49,6 @@ __all__ = [
     "WeightedModel",
     "read_frozen",
     "resolve",
+    "resolve_mining",
     "validate_settings",
 ]

@@ -9,8 +9,10 @@ from typing import Any, NamedTuple, get_args
 
 from pydantic import BaseModel
 
-from dgm.config.settings import MOST, Section, Settings
+from dgm.config.settings import MOST, MiningSettings, Section, Settings
 
+MINING = "mining"
+"""Section of settings that only a mining has."""
 NAME = "NAME"
 """Stands in a setting's name for what the user names: a model, an operator, an instance."""
 
@@ -43,7 +45,7 @@ class ListedSection:
 
 def list_sections() -> Sequence[ListedSection]:
     """Return all settings, section by section, in the order of the records."""
-    return tuple(_sections(Settings, ""))
+    return (*_sections(Settings, ""), *_sections(MiningSettings, MINING))
 
 
 def list_settings() -> Sequence[ListedSetting]:
@@ -162,8 +164,8 @@ OWN_VARIABLES: Sequence[Variable] = (
     Variable(
         "DGM_ENGINE",
         "Address of the Docker engine: unix://…, tcp://host:port or ssh://user@host; several with spaces or commas "
-        "between them; or of a Ray cluster: ray or ray://host:port. It comes before all others; --engine and engine= "
-        "name another for one command or call.",
+        "between them; or of a Ray cluster: ray or ray://host:port. It comes before all others; the "
+        "setting engine of a command or call names another.",
     ),
     Variable(
         "DGM_UNBOUNDED",

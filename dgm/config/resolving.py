@@ -10,15 +10,29 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from dgm.config.listing import NAME, list_settings
+from dgm.config.listing import MINING, NAME, list_settings
 from dgm.config.places import make_path_absolute
-from dgm.config.settings import KINDS, GateSettings, ProviderSettings, Settings
+from dgm.config.settings import KINDS, GateSettings, MiningSettings, ProviderSettings, Section, Settings
+from dgm.config.toml_files import NotToml, parse_toml, read_toml
 from dgm.errors import UserError
-from dgm.toml_files import NotToml, parse_toml, read_toml
 
 KeyPath = tuple[str, ...]
-_NO_LIMITS = ("budget.until_score", "budget.patience")
-"""Settings of the section ``budget`` whose flags do not begin with ``--max-``."""
+ARGUMENTS = {
+    "seed_agent": "agent",
+    "policy.name": "policy",
+    "budget.usd": "max_usd",
+    "budget.evaluations": "max_evaluations",
+}
+"""Setting → parameter of ``dgm.evolve`` that gives it, if it has another name."""
+
+
+class _Parameter(str):
+    """Source of a setting: a parameter, not a file."""
+
+    __slots__ = ()
+
+
+_SETTINGS = _Parameter("settings")
 
 
 _FORMER_SECTIONS = {name: name for name in KINDS if name != "openai-compatible"} | {
@@ -48,13 +62,15 @@ _BEFORE_VETTING: Mapping[str, Mapping[str, Any]] = {
 log = logging.getLogger(__name__)
 
 
-def resolve(file: Path | None, assignments: Iterable[str], flags: Mapping[str, Any]) -> Settings:
-    """Return the settings from all sources: the file, then the assignments, then the flags. Later sources win.
+def resolve(
+    file: Path | None, settings: Iterable[str] | Mapping[str, Any], arguments: Mapping[str, Any]
+) -> Settings:
+    """Return the settings from all sources: the file, then the settings, then the arguments. Later sources win.
 
     Args:
         file: a TOML file, or None. Paths in it are relative to its folder; all others to the working directory.
-        assignments: texts ``a.b=c``; the value is read as TOML, or as plain text if it is not TOML.
-        flags: dotted key → value; None values are ignored.
+        settings: dotted key → value or table; or texts ``a.b=c``, with a value in TOML, or plain text.
+        arguments: dotted key → value of a parameter; None values are ignored.
 
     Raises:
         UserError: a source cannot be read, a key is unknown, or a value is invalid, alone or with another.
@@ -62,33 +78,46 @@ def resolve(file: Path | None, assignments: Iterable[str], flags: Mapping[str, A
     merged = _MergedSettings()
     if file:
         merged.add_table(str(file), read_settings_file(file), file.parent)
-    for text in assignments:
-        key, found, value = text.partition("=")
-        if not found:
-            raise UserError(f"--set {text}: expected KEY=VALUE, for example --set policy.alpha=0.5")
-        merged.add("--set", key_path(key.strip()), _parse_value(value.strip()))
-    for key, value in flags.items():
+    for key, value in settings.items() if isinstance(settings, Mapping) else map(_parse_assignment, settings):
+        path = key_path(key)
+        for inner, leaf in leaves(value, path) if isinstance(value, Mapping) and value else [(path, value)]:
+            merged.add(_SETTINGS, inner, leaf)
+        merged.set_origin(_SETTINGS, path)
+    for key, value in arguments.items():
         if value is not None:
-            limit = "max-" if key.startswith("budget.") and key not in _NO_LIMITS else ""
-            option = f"--{limit}{key.rpartition('.')[2].replace('_', '-')}"
-            merged.add(option, tuple(key.split(".")), value)
+            merged.add(_Parameter(ARGUMENTS.get(key, key)), tuple(key.split(".")), value)
     return merged.validate()
 
 
-def resolve_layers(layers: Iterable[tuple[str, Mapping[str, Any]]], folder: Path) -> Settings:
-    """Return the settings of several nested tables. Later tables win.
-
-    Args:
-        layers: the name of each table's source, for messages, and the table.
-        folder: base of the relative paths in the tables.
+def resolve_mining(assignments: Iterable[str]) -> tuple[MiningSettings, list[str]]:
+    """Return the settings of a mining, and the assignments of all other settings.
 
     Raises:
-        UserError: a key is unknown, or a value is invalid, alone or with another.
+        UserError: a key of a mining is unknown, or a value is invalid.
     """
-    merged = _MergedSettings()
-    for source, table in layers:
-        merged.add_table(source, table, folder)
-    return merged.validate()
+    values, others = dict[str, Any](), list[str]()
+    for text in assignments:
+        key, _, value = text.partition("=")
+        path = key_path(key.strip())
+        if path[0] == MINING and len(path) == 2:
+            values[path[1]] = parse_value(value.strip())
+        else:
+            others.append(text)
+    try:
+        return _Mining.model_validate({MINING: values}).mining, others
+    except ValidationError as error:
+        raise _describe_error(error.errors()[0], {MINING: _SETTINGS}) from error
+
+
+class _Mining(Section):
+    mining: MiningSettings
+
+
+def _parse_assignment(text: str) -> tuple[str, Any]:
+    key, found, value = text.partition("=")
+    if not found:
+        raise UserError(f"{text!r}: expected KEY=VALUE, for example policy.alpha=0.5", argument="set")
+    return key.strip(), parse_value(value.strip())
 
 
 class _MergedSettings:
@@ -112,16 +141,15 @@ class _MergedSettings:
             _assign(self._values, new, value)
             self._origin[".".join(new)] = source
 
+    def set_origin(self, source: str, path: KeyPath) -> None:
+        self._origin[".".join(_present_path(path))] = source
+
     def validate(self) -> Settings:
         if self._former:
             _warn_once("; ".join(f"{name} is {now}" for name, now in self._former.items()))
         settings = validate_settings(self._values, self._origin)
         for key, wrong in _conflicts(settings):
-            name = key.partition(" ")[0]
-            where = next(
-                (source for known, source in self._origin.items() if _overlap(known, name)), "settings"
-            )
-            raise UserError(f"{where}: {key}: {wrong}")
+            raise _make_error(key.partition(" ")[0], f"{key}: {wrong}", self._origin)
         return settings
 
 
@@ -203,19 +231,26 @@ def validate_settings(values: Mapping[str, Any], origin: Mapping[str, str]) -> S
         return Settings.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
-        raise UserError(_describe_error(first, origin)) from error
+        raise _describe_error(first, origin) from error
 
 
-def _describe_error(error: ErrorDetails, origin: Mapping[str, str]) -> str:
+def _describe_error(error: ErrorDetails, origin: Mapping[str, str]) -> UserError:
     path = [str(part) for part in error["loc"]]
     key = ".".join(path)
-    where = next((source for known, source in origin.items() if _overlap(known, key)), "settings")
     if error["type"] != "extra_forbidden":
         message = error["msg"].removeprefix("Value error, ")
-        return f"{where}: {key} = {error['input']!r}: {message[0].lower()}{message[1:]}"
+        return _make_error(key, f"{key} = {error['input']!r}: {message[0].lower()}{message[1:]}", origin)
     near = difflib.get_close_matches(key, list(_known_keys(path)), 1, 0.5)
     hint = f" (did you mean '{near[0]}'?)" if near else ""
-    return f"{where}: unknown setting '{key}'{hint}"
+    return _make_error(key, f"unknown setting '{key}'{hint}", origin)
+
+
+def _make_error(key: str, problem: str, origin: Mapping[str, str]) -> UserError:
+    source = next((source for known, source in origin.items() if _overlap(known, key)), "settings")
+    if not isinstance(source, _Parameter):
+        return UserError(f"{source}: {problem}")
+    argument = source if source != _SETTINGS else key if "." in key else ""
+    return UserError(problem.removeprefix(f"{key} = ") if argument else problem, argument=argument)
 
 
 def _known_keys(path: list[str]) -> Iterator[str]:
@@ -237,7 +272,8 @@ def _assign(table: dict[str, Any], path: KeyPath, value: Any) -> None:  # noqa: 
     table[name] = value
 
 
-def _parse_value(text: str) -> Any:  # noqa: ANN401  (any TOML value)
+def parse_value(text: str) -> Any:  # noqa: ANN401  (any TOML value)
+    """Return a value that is written as TOML, or as plain text."""
     try:
         return parse_toml(f"v = {text}".encode("utf-8", "surrogateescape"))["v"]
     except NotToml:
@@ -255,7 +291,7 @@ def _conflicts(settings: Settings) -> Iterator[tuple[str, str]]:
     if budget.expansion_cost and budget.budget().evaluations is None:
         yield (
             f"budget.expansion_cost = {budget.expansion_cost:g}",
-            "there is no budget of evaluations to take it of; set budget.evaluations (--max-evaluations) too",
+            "there is no budget of evaluations to take it of; set budget.evaluations too",
         )
     yield from _operator_conflicts(settings)
     if gates.novelty == "off" and gates.novelty_threshold != GateSettings().novelty_threshold:

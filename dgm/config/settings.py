@@ -85,7 +85,7 @@ class PolicySettings(Section):
     """Rules that choose the next step."""
 
     name: str = "lineage"
-    """One of those that ``dgm docs policies`` describes, or the name of an installed plug-in, or ``module:Class`` of
+    """A built-in policy, such as ``hgm``, or the name of an installed plug-in, or ``module:Class`` of
     your own."""
     gate: str | None = None
     """Expand or evaluate; default: the policy's own. So with each of the following."""
@@ -430,6 +430,27 @@ class ScaleSettings(Section):
     """The engine that opens sandboxes on each node; auto = docker, else bubblewrap."""
     wait_s: Positive = 3600.0
     """Maximum seconds that a sandbox waits for a node with room."""
+
+
+class MiningSettings(Section):
+    """Choices of ``dgm benchmark mine`` beside its options; no run records them."""
+
+    since: Annotated[str, Field(pattern=r"^(\d{4}-\d{2}-\d{2})?$")] = ""
+    """Earliest day of the history, such as 2024-01-31; empty: all of it."""
+    language: Literal["python", "javascript", "go", "rust", "cpp", "jvm"] | None = None
+    """Language that is mined; default: the one of most test files."""
+    image: Annotated[str, Field(pattern=r"^(docker:.+)?$")] = ""
+    """Docker image for tests, such as docker:python:3.12; empty: the language's recipe."""
+    reports: tuple[str, ...] = ()
+    """Patterns of the JUnit reports that the test command writes; C++ and the JVM only."""
+    holdout: Annotated[float, Field(ge=0, le=1)] = 0.3
+    """Share of the tasks from the history, the newest, that is kept for reports."""
+    issues: str = ""
+    """File with texts of issues, as ``gh issue list --json number,title,body`` writes it."""
+    processor_hours: Positive | None = None
+    """Processor time of a session after which nothing new begins."""
+    seed: int = 0
+    """Random seed of the choice of faults."""
 
 
 class Settings(Section):

@@ -197,22 +197,24 @@ def count_expected(run: Run, missing: Sequence[Evaluate]) -> int:
 
 
 def apply_assignments(
-    base: Mapping[str, Any], assignments: Sequence[str], allowed: Sequence[str], who: str
+    base: Mapping[str, Any], assignments: Iterable[str] | Mapping[str, Any], allowed: Sequence[str], who: str
 ) -> Settings:
-    """Return settings with ``a.b=c`` texts applied, of which only some are allowed.
+    """Return settings with some of them replaced, of which only some are allowed.
 
     Args:
         base: the settings to start from, as JSON.
-        assignments: as given to ``--set``.
+        assignments: as ``dgm.config.resolve`` takes them.
         allowed: top-level names of settings that may be set.
         who: the subject of the message, for example "a live replay".
 
     Raises:
         UserError: a setting is unknown, does not fit or may not be set here.
     """
-    given = resolve(None, assignments, {}).model_dump(mode="json", exclude_unset=True)
-    other = sorted(set(given) - set(allowed))
+    changes = resolve(None, assignments, {}).model_dump(mode="json", exclude_unset=True)
+    other = sorted(set(changes) - set(allowed))
     if other:
         names = [name if name in ("workers", "sandbox") else f"{name}.*" for name in allowed]
-        raise UserError(f"--set {other[0]}: {who} sets {', '.join(names[:-1])} and {names[-1]} only")
-    return validate_settings(merge_tables(base, given), {"": "--set" if assignments else who})
+        raise UserError(
+            f"{other[0]}: {who} sets {', '.join(names[:-1])} and {names[-1]} only", argument="settings"
+        )
+    return validate_settings(merge_tables(base, changes), {"": "settings"})

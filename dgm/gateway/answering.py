@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dgm.archive.journal import reply_of
-from dgm.fast_json import dump_json
 from dgm.gateway import allowed
 from dgm.gateway.allowed import BadRequest
 from dgm.gateway.call import AnswerCut, AnyReply, Call, Listener, ModelCaller
@@ -22,6 +21,7 @@ from dgm.gateway.translation import ParsedCall, answer_id, parse_call, parse_doc
 from dgm.messages import JsonObject, Reply, Request, WireProtocol, WireReply, WireRequest
 from dgm.models.pricing import FREE
 from dgm.wires import RESPONSES, WIRES, whole_of
+from dgm.wires.fast_json import dump_json
 from dgm.wires.values import records
 from dgm.wires.wire import Wire, WireAnswer
 

@@ -26,11 +26,11 @@ from dgm.archive.events import (
 from dgm.archive.journal import CallReader, CallWriter
 from dgm.archive.run import Run
 from dgm.archive.store import Write
+from dgm.archive.volatile_text import Conditions
 from dgm.domain import ActionId, Evaluate, Usage
 from dgm.errors import Infrastructure
 from dgm.messages import BegunCall, CallKey, CutCall, Exchange, PaidCall
 from dgm.models.check import overrun_warning
-from dgm.volatile_text import Conditions
 
 _NUMBERS = """
 SELECT json_extract(body, '$.number'), kind = 'model_called' FROM events

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dgm.conversations import ConversationBuilder, Thread
+from dgm.archive.conversations import ConversationBuilder, Thread
+from dgm.archive.volatile_text import Conditions
 from dgm.domain import ActionId, Usage
 from dgm.errors import DgmError
 from dgm.gateway.allowed import BadRequest
@@ -33,7 +34,6 @@ from dgm.messages import (
     WireRequest,
 )
 from dgm.protocols import DryCalls, LentModel, WireModel
-from dgm.volatile_text import Conditions
 from dgm.wires import WIRES, whole_of
 from dgm.wires.wire import Wire
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from dgm.archive.exchange import TURNS
 from dgm.domain import Budget, Usage
 from dgm.errors import BudgetExhausted
-from dgm.fast_json import dump_json
 from dgm.gateway.allowed import BadRequest
 from dgm.messages import Message, Request, WireRequest
 from dgm.wires import WIRES
+from dgm.wires.fast_json import dump_json
 
 if TYPE_CHECKING:
     from dgm.models.pricing import Price

@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 from dgm.archive.garbage import Leftover, disk_bytes
-from dgm.socket_paths import short_address
+from dgm.processes import short_address
 
 GATEWAY = "folders of dead gateways"
 OLD_S = 3600.0

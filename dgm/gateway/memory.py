@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dgm.archive.volatile_text import Conditions
 from dgm.gateway.allowed import BadRequest
 from dgm.gateway.blame import QUESTION
 from dgm.gateway.ledger import AnyRequest
@@ -21,7 +22,6 @@ from dgm.messages import (
     WireReply,
     WireRequest,
 )
-from dgm.volatile_text import Conditions
 from dgm.wires import whole_of
 
 KEPT = 64
@@ -109,7 +109,7 @@ class LeaseMemory:
         """Compare requests without what the agent's own patterns match, and with the ids of the problem statement.
 
         Args:
-            volatile: the patterns (``dgm.volatile_text.check_patterns``).
+            volatile: the patterns (``dgm.archive.volatile_text.check_patterns``).
             problem: the statement; ids in it are not the agent's.
         """
         self._learn(Conditions(patterns=tuple(volatile), statement=problem))

@@ -7,8 +7,8 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 
+from dgm.archive.volatile_text import UNKNOWN, Conditions, Masks
 from dgm.messages import Message, Request, WireRequest
-from dgm.volatile_text import UNKNOWN, Conditions, Masks
 from dgm.wires import WIRES
 
 SHOWN = 60

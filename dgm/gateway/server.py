@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dgm.domain import ActionId
 from dgm.errors import ArchiveCorrupt, Infrastructure
-from dgm.fast_json import dump_json
 from dgm.gateway.allowed import BadRequest
 from dgm.gateway.answering import JSON, CompletionHandler
 from dgm.gateway.bodies import Pace
@@ -30,6 +29,7 @@ from dgm.messages import Reply, Request, RequestRefused
 from dgm.models.choose import Drawing
 from dgm.protocols import Checked, Journal, LentModel
 from dgm.wires import CHAT, MESSAGES, RESPONSES
+from dgm.wires.fast_json import dump_json
 from dgm.wires.wire import Wire, describe_model, list_models
 
 if TYPE_CHECKING:

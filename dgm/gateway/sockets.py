@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from dgm.errors import Infrastructure
-from dgm.socket_paths import short_address
+from dgm.processes import short_address
 
 if TYPE_CHECKING:
     import uvicorn

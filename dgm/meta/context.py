@@ -9,7 +9,7 @@ from dgm.meta.prompts import Prompts
 
 @dataclass(frozen=True, slots=True)
 class OperatorContext:
-    """The inputs of a run's operators, built-in ones and plug-ins (``dgm.factories`` says how to ask for them)."""
+    """The inputs of a run's operators, built-in ones and plug-ins (``dgm.plugins`` says how to ask for them)."""
 
     image: str
     """Recipe of the sandboxes in which agents improve themselves."""

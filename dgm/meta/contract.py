@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
+from dgm.archive.volatile_text import check_patterns
+from dgm.bounded_reading import plain_requirement
+from dgm.config.toml_files import NotToml, parse_toml
 from dgm.domain import Snapshot
 from dgm.errors import AgentFault
 from dgm.paths import SEEDS
-from dgm.plain_requirements import plain_requirement
-from dgm.toml_files import NotToml, parse_toml
-from dgm.volatile_text import check_patterns
 
 FILE = "agent.toml"
 AUTO_ACTIONS = "auto"

@@ -7,7 +7,7 @@ from dgm.config import Settings
 from dgm.domain import Snapshot
 from dgm.meta.context import OperatorContext
 from dgm.meta.prompts import Prompts
-from dgm.plugins import open_plugin
+from dgm.plugins import make_plugin
 from dgm.protocols import Needing, Needs, Operator
 
 BUILTIN = {
@@ -56,4 +56,4 @@ def needs_of(operators: Mapping[str, Operator]) -> Mapping[str, Needs]:
 
 
 def _open_operator(name: str, context: OperatorContext) -> Operator:
-    return cast("Operator", open_plugin("operators", name, context, BUILTIN, SHAPE))
+    return cast("Operator", make_plugin("operators", name, context, BUILTIN, SHAPE))

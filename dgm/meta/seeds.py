@@ -55,7 +55,7 @@ def read_seed_with_origin(where: str) -> tuple[Snapshot, SeedOrigin | None]:
             source, origin = _clone_repository(where)
         read_contract(source)
     except AgentFault as error:
-        raise UserError(f"{where}: not an agent: {error} (see dgm docs agents)") from error
+        raise UserError(f"{where}: not an agent: {error}") from error
     except UserError:
         raise
     except ValueError as error:  # a null character in the path

@@ -11,9 +11,9 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 
-from dgm import syntax
 from dgm.archive.objects import storable
 from dgm.archive.snapshots import LINK
+from dgm.bounded_reading import parse_python
 from dgm.domain import Entry, Snapshot
 
 VERSION = "1:"
@@ -74,7 +74,7 @@ def parse_source(path: str, entry: Entry) -> ast.Module | None:
     if not path.endswith(".py") or entry.mode == LINK or len(entry.data) > MAX_BYTES:
         return None
     try:
-        tree = syntax.parse(entry.data)
+        tree = parse_python(entry.data)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     return tree if _depth(tree) <= MAX_DEPTH else None

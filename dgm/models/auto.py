@@ -85,12 +85,12 @@ def _choose_of_server(settings: Settings, provider: Provider, url: str, probe: P
     if offered:
         some = ", ".join(name.partition("/")[2] for name in offered[:3])
         raise UserError(
-            f"{where} offers {some}{' …' if len(offered) > 3 else ''}, and nobody has said what they cost: name one "
-            f'with --model {provider.name}/… and add [models.prices."{provider.name}/…"] to the settings'
+            f"{where} offers {some}{' …' if len(offered) > 3 else ''}, and nobody has said what they cost: name one, "
+            f'as {provider.name}/…, and add [models.prices."{provider.name}/…"] to the settings'
         )
     raise UserError(
-        f"{where} does not answer with a list of models: start that server, or name the model with "
-        f"--model {provider.name}/…"
+        f"{where} does not answer with a list of models: start that server, or name the model, as "
+        f"{provider.name}/…"
     )
 
 
@@ -122,5 +122,5 @@ def _choose_local(settings: Settings, probe: Probe) -> tuple[Settings, str] | No
 
 
 def _choose_offline(settings: Settings) -> tuple[Settings, str]:
-    why = "no provider's key may be used and no local server answers; name a model with --model"
+    why = "no provider's key may be used and no local server answers"
     return settings.model_copy(update={"model": "offline"}), f"offline (rule-based, a demonstration): {why}"

@@ -40,7 +40,7 @@ _LEAST: Mapping[str, object] = {"boolean": False, "integer": 1, "number": 1, "ob
 
 @dataclass(frozen=True, slots=True)
 class ModelContext:
-    """The inputs of a model, built-in or a plug-in (``dgm.factories`` says how to ask for them)."""
+    """The inputs of a model, built-in or a plug-in (``dgm.plugins`` says how to ask for them)."""
 
     name: str
     """Name of the model, as users type it; its usage is priced under this name."""

@@ -22,7 +22,7 @@ from dgm.models.pricing import Prices
 from dgm.models.providers import PROVIDER_KINDS, Provider, open_connection, provider_of, providers_of
 from dgm.models.scripted import SCRIPTED, ScriptedModel
 from dgm.models.throttle import LONGEST_WAIT_S, Throttle
-from dgm.plugins import find_installed, open_plugin
+from dgm.plugins import find_installed, make_plugin
 from dgm.protocols import LentModel, Model
 
 AUTO = "auto"
@@ -127,14 +127,14 @@ def _open(
 ) -> LentModel:
     """Open a model; the models of one provider share its queue in ``throttles``."""
     if name == AUTO:
-        raise UserError("model 'auto' stands for no model until one is chosen; name one with --model")
+        raise UserError("model 'auto' stands for no model until one is chosen; name one", argument="model")
     if name.startswith(SCRIPTED):
         return ScriptedModel(name)
     if provider := provider_of(settings, name):
         throttle = throttles.setdefault(provider.name, Throttle(provider.settings))
         return _open_hosted(name, settings, provider, throttle, longest_wait_s)
     if name in BUILTIN or name in find_installed("models"):
-        return cast("Model", open_plugin("models", name, ModelContext(name, settings), BUILTIN, SHAPE))
+        return cast("Model", make_plugin("models", name, ModelContext(name, settings), BUILTIN, SHAPE))
     raise UserError(_unknown_model_text(name, settings))
 
 

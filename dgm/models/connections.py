@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 
 from dgm.config import ProviderSettings
 from dgm.errors import UserError
-from dgm.fast_json import dump_json
 from dgm.messages import JsonObject, WireProtocol
 from dgm.models.addresses import find_proxy
 from dgm.models.extras import Extras
+from dgm.wires.fast_json import dump_json
 
 if TYPE_CHECKING:
     import ssl

@@ -125,7 +125,7 @@ class _Row:
 
 @lru_cache(maxsize=1)
 def _rows() -> tuple[_Row, ...]:
-    from dgm.toml_files import read_toml
+    from dgm.config.toml_files import read_toml
 
     return tuple(_parse_row(row) for row in read_toml(TABLE)["row"])
 

@@ -17,7 +17,6 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, sto
 
 from dgm.domain import Usage
 from dgm.errors import Infrastructure, ProviderRefuses, ProviderWaits
-from dgm.fast_json import dump_json
 from dgm.messages import NO_TOOLS, JsonObject, RequestRefused, WireProtocol, WireReply, WireRequest
 from dgm.models.abilities import Abilities
 from dgm.models.check import (
@@ -49,6 +48,7 @@ from dgm.models.refusals import read_refusal
 from dgm.models.throttle import LONGEST_WAIT_S, Throttle
 from dgm.protocols import Checked, Delivery, ModelListener, Sleep
 from dgm.wires import WIRES
+from dgm.wires.fast_json import dump_json
 from dgm.wires.wire import ErrorInAnswer, UnusableReply, Wire
 
 if TYPE_CHECKING:

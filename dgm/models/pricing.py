@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from dgm.config import PriceSettings, Settings
+from dgm.config.toml_files import read_toml
 from dgm.domain import Usage
 from dgm.errors import UserError
 from dgm.models.addresses import is_loopback
 from dgm.models.scripted import SCRIPTED
-from dgm.toml_files import read_toml
 
 TABLE = Path(__file__).with_name("pricing.toml")
 _COMPATIBLE = "openai-compatible"

@@ -321,7 +321,7 @@ def _open_vertex(provider: Provider, model: str) -> tuple[Authentication, Mappin
 
 def _missing(model: str, setting: str, example: str) -> UserError:
     return UserError(
-        f"model '{model}': {setting} is not set; for example --set {setting.partition(' ')[0]}={example}"
+        f"model '{model}': {setting} is not set; for example {setting.partition(' ')[0]}={example}"
     )
 
 

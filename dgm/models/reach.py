@@ -5,7 +5,6 @@ A provider's own address, its usual key variable and the shipped prices need non
 
 import json
 import os
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -66,8 +65,7 @@ def require_own_file(file: Path, after: Settings, before: Settings) -> None:
         return
     words = "; ".join(one.words for one in unagreed.values())
     raise ConsentNeeded(
-        f"{file}: would send a key to an address of its own: {words}; "
-        f"if you agree, say: dgm trust {shlex.quote(str(file))}",
+        f"{file}: would send a key to an address of its own: {words}",
         f"{file} may be another person's. Use its {words}",
         list(unagreed.values()),
     )

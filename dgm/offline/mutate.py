@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from dgm import syntax
+from dgm.bounded_reading import parse_python
 from dgm.offline.talk import Change, FileView
 
 _PER_LINE = 40
@@ -84,7 +84,7 @@ class Candidate:
     def change(self) -> Change | None:
         """The change of the file; ``None`` if nothing changes or the result is not Python."""
         try:
-            syntax.parse(self.source)
+            parse_python(self.source)
         except _BROKEN:
             return None
         pad = " " * (len(self.unit.lines[0]) - len(self.unit.lines[0].lstrip()))
@@ -159,7 +159,7 @@ class _Code:
         self.starts = [0]
         for row in self.rows:
             self.starts.append(self.starts[-1] + len(row) + 1)
-        self.tree = syntax.parse(self.source)
+        self.tree = parse_python(self.source)
         self.nodes = list(_walk(self.tree))
         self.parents = {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
         names = [node for node in self.nodes if isinstance(node, ast.Name)]

@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from shlex import quote
 from typing import NamedTuple
 
-from dgm import syntax
+from dgm.bounded_reading import parse_literal
 from dgm.messages import Request, Role, Tool, ToolCall
 
 _FIND = "find . -name '*.py' -not -path '*/.*' | sort"
@@ -259,7 +259,7 @@ class Talk:
             return show(Window(str(values.get("path", "")), *window))
         command = str(values.get("command", ""))
         edited = _EDITED.match(command)
-        return Edit(**json.loads(syntax.literal(edited[1]))) if edited else command
+        return Edit(**json.loads(parse_literal(edited[1]))) if edited else command
 
 
 def recognise(tools: Sequence[Tool]) -> dict[str, tuple[str, dict[str, str]]]:

@@ -1,9 +1,9 @@
 """Which agent to hand out: the one we have most reason to believe in, never the luckiest."""
 
 from dgm.archive.tree import Tree
-from dgm.domain import AgentId
+from dgm.domain import AgentId, Tally
 from dgm.policies.rules import PolicyContext
-from dgm.stats import lower_bounds
+from dgm.stats import lower_bound
 
 
 def best_belief(tree: Tree) -> AgentId:
@@ -16,20 +16,19 @@ def best_belief(tree: Tree) -> AgentId:
     The bound rises with each resolved task and falls with each unresolved one. So it is computed only for tallies
     that have more resolved than every other tally with as few unresolved or fewer.
     """
-    import numpy as np  # not at module level, because `dgm run --help` loads this module
-
-    resolved, unresolved = np.array(tree.own_resolved), np.array(tree.own_unresolved)
-    if not (resolved.any() or unresolved.any()):
+    tallies = [Tally(*counts) for counts in zip(tree.own_resolved, tree.own_unresolved, strict=True)]
+    most_resolved: dict[int, int] = {}
+    for tally in tallies:
+        if tally.n and tally.resolved > most_resolved.get(tally.unresolved, -1):
+            most_resolved[tally.unresolved] = tally.resolved
+    candidates: list[Tally] = []
+    for unresolved, resolved in sorted(most_resolved.items()):
+        if not candidates or resolved > candidates[-1].resolved:
+            candidates.append(Tally(resolved, unresolved))
+    if not candidates:
         return tree.agents[0].id
-    evaluated = resolved + unresolved > 0
-    base = int(resolved.max()) + 1
-    tallies = np.sort((unresolved * base + resolved)[evaluated])
-    missed, solved = np.divmod(tallies[np.append(np.diff(tallies // base) > 0, True)], base)
-    before = np.concatenate(([-1], np.maximum.accumulate(solved)[:-1]))
-    missed, solved = missed[solved > before], solved[solved > before]
-    bounds = lower_bounds(solved, missed)
-    best = max(range(len(missed)), key=lambda n: (bounds[n], solved[n] + missed[n]))
-    return AgentId(int(np.argmax((resolved == solved[best]) & (unresolved == missed[best]))))
+    best = max(candidates, key=lambda tally: (lower_bound(tally), tally.n))
+    return AgentId(tallies.index(best))
 
 
 class BestBelief:

@@ -1,15 +1,14 @@
 """Policies and their parts by name, and how a policy is put together from settings."""
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from dgm.archive.tree import Tree
 from dgm.config import PolicySettings, Settings
 from dgm.domain import AgentId
 from dgm.errors import UserError
-from dgm.plugins import check_shape, find_plugin, make_plugin
+from dgm.plugins import check_shape, find_plugin, is_lent, is_reference, make_plugin
 from dgm.policies.composed import Composed, Composition
-from dgm.policies.operators import operator_rule, whole
 from dgm.policies.rules import (
     EvaluationRule,
     Gate,
@@ -19,9 +18,9 @@ from dgm.policies.rules import (
     Recommendation,
     TaskRule,
 )
-from dgm.policies.seed_share import FirstChildInTime
-from dgm.protocols import Needs, Policy
-from dgm.references import is_lent, is_reference
+
+if TYPE_CHECKING:
+    from dgm.protocols import Needs, Policy
 
 POLICIES = {
     "lineage": "dgm.policies.lineage:LINEAGE",
@@ -97,10 +96,10 @@ PARTS: Mapping[str, tuple[str, Mapping[str, str], Shape]] = {
     "recommendation": ("recommendations", RECOMMENDATIONS, {"recommend": 1}),
 }
 """Setting → the kind of part in the plural, the built-in ones, and what each has, with how many arguments."""
-NEEDLESS: Mapping[str, Needs] = {}
+NEEDLESS: Mapping[str, "Needs"] = {}
 
 
-def open_policy(settings: Settings, needs: Mapping[str, Needs] = NEEDLESS) -> Policy:
+def open_policy(settings: Settings, needs: "Mapping[str, Needs]" = NEEDLESS) -> "Policy":
     """Return the policy that the settings name, with the parts that they put in place of its own.
 
     A policy of parts lets the seed take no more of the budget than ``seed_share`` allows.
@@ -115,6 +114,10 @@ def open_policy(settings: Settings, needs: Mapping[str, Needs] = NEEDLESS) -> Po
         UserError: there is no policy or part of that name, the settings give a whole policy another part, or the
             operators cannot make the first child.
     """
+    # Imported here because a reader that asks for the best agent does not need them.
+    from dgm.policies.operators import operator_rule, whole
+    from dgm.policies.seed_share import FirstChildInTime
+
     kit = PolicyContext("+".join(settings.operator_names), settings.policy.alpha)
     found = find_plugin("policies", settings.policy.name, POLICIES)
     if not isinstance(found, Composition):
@@ -146,7 +149,7 @@ def with_recommendation(policy: PolicySettings) -> PolicySettings:
     return policy.model_copy(update={"recommendation": own.recommendation})
 
 
-def _whole_policy(name: str, found: Any, kit: PolicyContext) -> Policy:  # noqa: ANN401  (whatever the plug-in names)
+def _whole_policy(name: str, found: Any, kit: PolicyContext) -> "Policy":  # noqa: ANN401  (whatever the plug-in names)
     policy = found
     if is_reference(name):
         policy = make_plugin("policies", name, kit)

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
+from dgm.archive.volatile_text import Conditions
 from dgm.domain import ActionId, Usage
 from dgm.messages import (
     BegunCall,
@@ -17,7 +18,6 @@ from dgm.messages import (
     WireReply,
     WireRequest,
 )
-from dgm.volatile_text import Conditions
 
 Sleep = Callable[[float], Awaitable[None]]
 

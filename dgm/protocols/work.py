@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from dgm.conversations import Thread, main_conversation
+from dgm.archive.conversations import Thread, main_conversation
 from dgm.domain import Snapshot
 from dgm.messages import Message, Reply, Request, WireProtocol, WireRequest
 from dgm.protocols.sandbox import Completed, Mount

@@ -54,10 +54,12 @@ class DiffFile:
 
 
 def parse_diff(patch: str) -> Sequence[DiffFile]:
-    """Parse what ``git diff`` writes. Any text is accepted; lines before the first file are dropped."""
+    """Parse what ``git diff`` writes. Any text is accepted; lines before the first file are a file without a path."""
     files: list[DiffFile] = []
     old = new = old_left = new_left = 0
     for line in patch.removesuffix("\n").split("\n"):
+        if not files and line and not line.startswith("diff --git "):
+            files.append(DiffFile(""))
         if (old_left > 0 or new_left > 0) and files:
             sign = line[:1]
             if sign == "\\":

@@ -26,7 +26,8 @@ def count(number: float, singular: str, plural: str = "") -> str:
 
 def money(usd: float) -> str:
     """Return ``12.00 USD``; four decimals for fractions of a cent below 1 USD."""
-    return f"{usd:,.2f} USD" if usd >= 1 or usd == round(usd, 2) else f"{usd:.4f} USD"
+    digits = 2 if usd >= 1 or f"{usd:.4f}".endswith("00") else 4
+    return f"{usd:,.{digits}f} USD"
 
 
 def money_of(used: float, limit: float) -> str:
@@ -42,6 +43,14 @@ def usage(used: UsageView) -> str:
 def spend(used: UsageView) -> str:
     """Return the money, or the tokens if nothing cost money."""
     return money(used.usd) if used.usd else count(used.tokens, "token")
+
+
+def short_number(value: float) -> str:
+    """Return a number as ``0.05``, ``250``, ``1.5k``, ``2M``."""
+    for limit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= limit:
+            return f"{value / limit:.1f}".removesuffix(".0") + letter
+    return f"{value:.4g}"
 
 
 def size(size_bytes: int) -> str:

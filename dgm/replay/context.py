@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dgm.archive.run import Run
+from dgm.archive.this_machine import machine_name
 from dgm.config import Settings
 from dgm.domain import SEED, Budget, Usage
 from dgm.gateway.lease import CallLimits
@@ -20,7 +21,6 @@ from dgm.models.pricing import FREE, Price, Prices
 from dgm.protocols import Benchmark, Operator, SandboxEngine
 from dgm.replay.recording import ReplayJournal, ReplayRun, make_recorded_models
 from dgm.search.run_settings import fixed_name_of
-from dgm.this_machine import machine_name
 from dgm.worker.supplies import AgentSupplies
 from dgm.worker.worker import Worker
 

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from dgm.archive.events import Recorded, TaskGraded
 from dgm.archive.run import Run
 from dgm.archive.traces import Traces
+from dgm.archive.volatile_text import mask_text
 from dgm.domain import ActionId, AgentId, Digest, Evaluate, Evaluation, TaskId, Verdict
-from dgm.errors import Infrastructure, UserError
+from dgm.errors import Hint, Infrastructure, UserError
+from dgm.processes import StandstillWatch
 from dgm.replay.findings import (
     Divergence,
     Match,
@@ -21,8 +23,6 @@ from dgm.replay.findings import (
     quote_difference,
 )
 from dgm.search.orders import EvaluateOrder
-from dgm.standstill import StandstillWatch
-from dgm.volatile_text import mask_text
 from dgm.worker.worker import Worker
 
 OUT_OF_MEMORY = 137
@@ -83,7 +83,8 @@ def find_graded(
         who = "" if agents is None else f" by agent {', '.join(map(str, sorted(agents)))}"
         what = "" if task is None else f" of task {task!r}"
         raise UserError(
-            f"run {run.name} has no graded evaluation{what}{who}; dgm show {run.name} AGENT lists them"
+            f"run {run.name} has no graded evaluation{what}{who}",
+            hint=Hint("all evaluations of an agent", "show", (run.name, "AGENT")),
         )
     return found
 

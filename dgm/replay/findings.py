@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from dgm.archive.volatile_text import mask_text
 from dgm.domain import ActionId, Snapshot
-from dgm.volatile_text import mask_text
 
 SHOWN = 70
 """Characters shown of each side of a difference."""

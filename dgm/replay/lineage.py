@@ -10,9 +10,9 @@ from dgm.archive.run import Run
 from dgm.archive.verifying import check_descent
 from dgm.domain import ActionId, Agent, AgentId, Born, CommitId, Outcome, Stillborn
 from dgm.errors import Infrastructure
+from dgm.processes import StandstillWatch
 from dgm.replay.findings import Divergence, Match, describe_differing_files, divergence_of_failure
 from dgm.replay.recording import RecordedOrders
-from dgm.standstill import StandstillWatch
 from dgm.worker.worker import Worker
 
 

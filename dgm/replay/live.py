@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from dgm import assemble
-from dgm.analysis.best import best_of
 from dgm.analysis.budgets import Ending
 from dgm.analysis.lineage import Lineage
 from dgm.archive.events import Recorded, RunStarted, TaskGraded
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.consents import remember_own
-from dgm.domain import AgentId, Budget, Evaluation, Split, TaskId
+from dgm.domain import AgentId, Budget, Evaluation, TaskId
 from dgm.errors import UserError
 from dgm.evaluation.evaluating import apply_assignments
 from dgm.evaluation.exam import enter_agent, find_candidate
@@ -60,15 +59,12 @@ class Live:
     """Called with every step of a lineage."""
 
 
-def live_settings(
-    run: Run, model: str, benchmark: str | None = None, assignments: Sequence[str] = ()
-) -> Settings:
+def live_settings(run: Run, model: str, assignments: Sequence[str] = ()) -> Settings:
     """Return the run's settings with another model for all roles.
 
     Args:
         run: the recorded run.
-        model: a full name, as in ``dgm run --model``.
-        benchmark: another suite.
+        model: a full name, or ``auto``.
         assignments: ``a.b=c`` texts, for ``models.*``, ``providers.*``, ``limits.*``, ``workers`` and ``sandbox``.
 
     Raises:
@@ -80,8 +76,6 @@ def live_settings(
     base = assemble.settings_of(run).model_dump(mode="json")
     base["models"] |= {"solve": None, "improve": None, "diagnose": None}
     base |= {"sandbox": choose_sandbox(run), "model": model}
-    if benchmark:
-        base["benchmark"] = benchmark
     settings = apply_assignments(
         base, assignments, ("models", "providers", "limits", "workers", "sandbox"), "a live replay"
     )
@@ -92,16 +86,14 @@ def live_settings(
 async def live_evaluations(
     run: Run, live: Live, agents: Collection[AgentId] | None = None, task: TaskId | None = None
 ) -> LiveEvaluations:
-    """Evaluate the same agents with another model on the same tasks, or on another benchmark's search split.
+    """Evaluate the same agents with another model on the same tasks, and compare the verdicts in pairs.
 
-    On the same benchmark, the verdicts are compared in pairs. A second call with the same arguments continues
-    where the first ended, and pays for nothing twice.
+    A second call with the same arguments continues where the first ended, and pays for nothing twice.
 
     Args:
         run: open to read.
         live: how.
-        agents: whose evaluations; None for all. On another benchmark the seed is added, and None stands for the
-            best.
+        agents: whose evaluations; None for all.
         task: only of this task.
 
     Raises:
@@ -110,17 +102,9 @@ async def live_evaluations(
         Infrastructure: the provider or the sandboxes' engine does not answer.
     """
     parts = assemble.parts_of(live.settings)
-    other = live.settings.benchmark != assemble.settings_of(run).benchmark
-    if other:
-        who = sorted({AgentId(0), *(agents or (best_of(run),))})
-        tasks = [item.id for item in parts.benchmark.tasks(Split.SEARCH) if task in (None, item.id)]
-        if not tasks:
-            raise UserError(f"suite {parts.benchmark.name!r} has no task {task!r} in its search split")
-        pairs = [(agent, name) for name in tasks for agent in who]
-    else:
-        assemble.check_benchmark(run, parts)
-        first = [outcome for _, outcome in find_graded(run, agents, task) if outcome.attempt == 0]
-        pairs = [(outcome.agent, outcome.task) for outcome in first]
+    assemble.check_benchmark(run, parts)
+    first = [outcome for _, outcome in find_graded(run, agents, task) if outcome.attempt == 0]
+    pairs = [(outcome.agent, outcome.task) for outcome in first]
     plan = {"what": "evaluations", "benchmark": parts.benchmark.name, "pairs": [list(pair) for pair in pairs]}
     with await _open_live_run(run, live, plan, parts) as made:
         if _has_untried(run, made, pairs):
@@ -139,7 +123,7 @@ async def live_evaluations(
             ended = await perform_until_stopped(made, work)
         else:
             ended = DONE
-        return compare_results(run, made, pairs, ended, other=other)
+        return compare_results(run, made, pairs, ended)
 
 
 async def live_lineage(run: Run, leaf: AgentId, live: Live) -> LiveLineage:

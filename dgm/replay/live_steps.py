@@ -25,7 +25,7 @@ from dgm.domain import (
     Verdict,
 )
 from dgm.errors import ArchiveCorrupt, Infrastructure
-from dgm.evaluation.exam import OPERATOR, Comparison, compare_candidates, compare_verdicts, find_candidate
+from dgm.evaluation.exam import OPERATOR, Comparison, compare_verdicts, find_candidate
 from dgm.replay.recording import RecordedOrders, ReplayRun
 from dgm.worker.worker import Worker
 
@@ -62,19 +62,15 @@ class LiveEvaluations:
     ending: Ending
     missing: int
     """Pairs of agent and task without a live verdict (yet)."""
-    against_record: Comparison | None
-    """Comparison over all pairs that also have a recorded verdict; None if no pair has one."""
+    against_record: Comparison
+    """Comparison over all pairs."""
     agents: Mapping[AgentId, Comparison]
     """Agent → that comparison for it alone."""
-    against_seed: Mapping[AgentId, Comparison]
-    """Agent → comparison of the seed (first) with it (second), on the tasks on which both have a live verdict."""
     spend: Usage
     """Usage of all sessions of the live run."""
 
 
-def compare_results(
-    run: Run, live: Run, pairs: Sequence[Pair], ended: Ending, *, other: bool
-) -> LiveEvaluations:
+def compare_results(run: Run, live: Run, pairs: Sequence[Pair], ended: Ending) -> LiveEvaluations:
     """Return the results in ``live`` of the pairs, whose agents are those of ``run``.
 
     Args:
@@ -82,7 +78,6 @@ def compare_results(
         live: the run in which the pairs were evaluated.
         pairs: all of them.
         ended: how the last session of ``live`` ended.
-        other: the tasks are of another benchmark, so that nothing recorded is comparable.
     """
     stand_ins = {agent: find_candidate(live, run.tree.agents[agent]) for agent, _ in pairs}
 
@@ -91,35 +86,19 @@ def compare_results(
         return None if stand_in is None else live.tree.verdict(stand_in, task)
 
     rows = [(agent, task, run.tree.verdict(agent, task), now(agent, task)) for agent, task in pairs]
-    record = (
-        None
-        if other
-        else compare_verdicts((f"agent {agent} {task}", then, now) for agent, task, then, now in rows)
-    )
-    alone = {
-        agent: compare_verdicts((task, then, now) for one, task, then, now in rows if one == agent)
-        for agent in stand_ins
-    }
     return LiveEvaluations(
         folder=live.folder,
         ending=ended,
         missing=sum(now is None for *_, now in rows),
-        against_record=record,
-        agents={} if other else alone,
-        against_seed=_compare_with_seed(live, stand_ins),
+        against_record=compare_verdicts(
+            (f"agent {agent} {task}", then, now) for agent, task, then, now in rows
+        ),
+        agents={
+            agent: compare_verdicts((task, then, now) for member, task, then, now in rows if member == agent)
+            for agent in stand_ins
+        },
         spend=live.tree.spend,
     )
-
-
-def _compare_with_seed(
-    live: Run, stand_ins: Mapping[AgentId, AgentId | None]
-) -> Mapping[AgentId, Comparison]:
-    seed = stand_ins.get(AgentId(0))
-    if seed is None:
-        return {}
-    others = {agent: one for agent, one in stand_ins.items() if one is not None and agent != 0}
-    found = {agent: compare_candidates(live, seed, one) for agent, one in others.items()}
-    return {agent: comparison for agent, comparison in found.items() if comparison.first.n}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +115,8 @@ class LiveStep:
     """The stage at which a stillborn child failed; empty if it was born."""
     said: str
     """The live child's rationale, or why it was stillborn."""
-
-    @property
-    def same(self) -> bool:
-        """Whether the live child is the recorded one, byte for byte."""
-        return self.born == self.commit
+    same: bool
+    """Whether the live child is the recorded one, byte for byte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,8 +232,8 @@ def _finished_step(live: Run, agent: Agent, action: ActionId) -> LiveStep | None
     recorded = live.outcome(action)
     match recorded.event if recorded else None:
         case AgentBorn(commit=commit, rationale=rationale):
-            return LiveStep(agent.id, agent.commit, CommitId(commit), "", rationale)
+            return LiveStep(agent.id, agent.commit, CommitId(commit), "", rationale, commit == agent.commit)
         case AgentStillborn(outcome=dead):
-            return LiveStep(agent.id, agent.commit, None, dead.stage, dead.reason)
+            return LiveStep(agent.id, agent.commit, None, dead.stage, dead.reason, False)
         case _:
             return None

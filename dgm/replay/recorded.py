@@ -8,7 +8,7 @@ from dgm.analysis.lineage import Lineage
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import ActionId, AgentId, TaskId
-from dgm.errors import UserError
+from dgm.errors import Hint, UserError
 from dgm.evaluation.control import Examination
 from dgm.evaluation.evaluating import PLAN as EVALUATION
 from dgm.evaluation.exam import OPERATOR
@@ -158,8 +158,8 @@ def _own_policy(run: Run, settings: Settings) -> Policy:
     _check_search(run)
     if EVALUATION in run.config:
         raise UserError(
-            f"{run.name}: an evaluation, in the order of its command lines: no policy decided anything; "
-            f"to grade its patches again: dgm replay {run.folder} evaluations"
+            f"{run.name}: an evaluation: no policy decided anything",
+            hint=Hint("to grade its patches again", "replay", (str(run.folder),), {"what": "evaluations"}),
         )
     plan = run.config.get(PLAN)
     if plan:

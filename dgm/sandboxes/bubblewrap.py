@@ -117,7 +117,9 @@ class BubblewrapEngine:
             Infrastructure: it could not be made.
         """
         if spec.filled or spec.image.startswith(IN_ENGINE):
-            raise UserError(f"{spec.image}: bubblewrap has no images; start Docker and use --sandbox docker")
+            raise UserError(
+                f"{spec.image}: bubblewrap has no images; start Docker, and set sandbox to docker"
+            )
         recipe = recipes.load(spec.image)
         mounts = [*spec.mounts, *recipe.shown, *find_host_files(recipe)]
         if spec.socket:  # its folder: the socket itself may be made again

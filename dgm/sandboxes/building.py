@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import unquote, urlsplit
 
+from dgm.bounded_reading import plain_requirement
 from dgm.domain import Entry, Snapshot
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.folders import resolve_below
 from dgm.paths import cache_folder
-from dgm.plain_requirements import plain_requirement
 from dgm.protocols import (
     BuildError,
     BuildRun,

@@ -1,18 +1,18 @@
 """The choice of the engine that runs untrusted code. There is no way to run it without one."""
 
+import asyncio
 import logging
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Protocol, cast, runtime_checkable
+from typing import NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
 from dgm.archive.live_nodes import NodeState, remove_live_nodes, write_live_nodes
 from dgm.config import Settings
 from dgm.errors import Infrastructure, UserError
-from dgm.live_telling import TELL_S, tell_changes
-from dgm.plugins import open_plugin
+from dgm.plugins import make_plugin
 from dgm.protocols import SandboxEngine
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
 from dgm.sandboxes.context import SandboxContext
@@ -29,6 +29,11 @@ from dgm.sandboxes.engine_group import EngineGroup
 from dgm.sandboxes.ray_address import NAME as RAY
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+LOOK_S = 1.0
+"""Seconds between two looks; a live file is written only after a change."""
 
 BUILTIN: Mapping[str, str] = {
     "docker": "dgm.sandboxes.choose:open_docker",
@@ -91,7 +96,7 @@ def choose(name: str = "auto", settings: Settings | None = None) -> SandboxEngin
 def open_kind(kind: str, settings: Settings | None = None) -> SandboxEngine:
     """Return the engine of a kind of sandbox, whatever engine a command names; raise as ``choose``."""
     context = SandboxContext(kind, settings or Settings())
-    return cast("SandboxEngine", open_plugin("sandboxes", kind, context, BUILTIN, SHAPE))
+    return cast("SandboxEngine", make_plugin("sandboxes", kind, context, BUILTIN, SHAPE))
 
 
 def choose_auto() -> AutoChoice:
@@ -171,7 +176,7 @@ class _HasNodes(Protocol):
 
 
 def tell_nodes(
-    folder: Path, engine: SandboxEngine, every_s: float = TELL_S
+    folder: Path, engine: SandboxEngine, every_s: float = LOOK_S
 ) -> AbstractAsyncContextManager[None]:
     """Keep the file of nodes in a run's folder up to date while the context lasts, if the engine has several.
 
@@ -185,4 +190,42 @@ def tell_nodes(
         remove()
         return nullcontext()
     nodes = engine.nodes
-    return tell_changes(lambda: tuple(nodes()), partial(write_live_nodes, folder), remove, every_s)
+    return publish_changes(lambda: tuple(nodes()), partial(write_live_nodes, folder), remove, every_s)
+
+
+@asynccontextmanager
+async def publish_changes(
+    look: Callable[[], T],
+    write: Callable[[T], None],
+    remove: Callable[[], None],
+    every_s: float = LOOK_S,
+) -> AsyncIterator[None]:
+    """Publish a live value for other processes, such as ``dgm status``, while the context lasts; remove it then.
+
+    Args:
+        look: returns the current value.
+        write: publishes it; an ``OSError`` of it changes nothing.
+        remove: removes what was published.
+        every_s: seconds between two looks.
+    """
+    remove()
+    task = asyncio.create_task(_publish(look, write, every_s), name="live-file")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        remove()
+
+
+async def _publish(look: Callable[[], T], write: Callable[[T], None], every_s: float) -> None:
+    published: T | None = None
+    while True:
+        value = look()
+        if value != published:
+            try:
+                write(value)
+                published = value
+            except OSError as error:
+                log.debug("a live value is not published: %s", error)
+        await asyncio.sleep(every_s)

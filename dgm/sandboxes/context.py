@@ -7,7 +7,7 @@ from dgm.config import Settings
 
 @dataclass(frozen=True, slots=True)
 class SandboxContext:
-    """The inputs of a sandbox engine (``dgm.factories`` says how to ask for them)."""
+    """The inputs of a sandbox engine (``dgm.plugins`` says how to ask for them)."""
 
     name: str
     """Name under which the engine was found."""

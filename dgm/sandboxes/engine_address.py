@@ -57,7 +57,7 @@ class NamedEngine(NamedTuple):
 
     addresses: tuple[str, ...]
     by: str
-    """The name of what gave it: ``--engine``, ``engine`` or ``DGM_ENGINE``."""
+    """The name of what gave it: ``engine`` or ``DGM_ENGINE``."""
 
     @property
     def address(self) -> str:
@@ -121,7 +121,7 @@ def find_cluster() -> str | None:
 
 
 def resolve_address() -> EngineAddress:
-    """Return the address of the one engine: ``--engine``, ``DGM_ENGINE``, else as the Docker CLI finds it.
+    """Return the address of the one engine: ``engine``, ``DGM_ENGINE``, else as the Docker CLI finds it.
 
     Raises:
         UserError: the address or the context is no good, or several engines are named.
@@ -182,7 +182,7 @@ def _find_context() -> EngineAddress:
     except Exception as error:  # the library's errors about contexts have no common type
         raise UserError(f"{which}: {error}") from error
     if context is None or not context.Host:
-        raise UserError(f"{which}: there is no such context: see 'docker context ls', or give --engine")
+        raise UserError(f"{which}: there is no such context: see 'docker context ls', or set engine")
     if context.name == "default":
         return EngineAddress(DEFAULT_URL, which if name else "")
     return EngineAddress(context.Host, which if name else f"{which} '{context.name}'", context.TLSConfig)
@@ -244,8 +244,8 @@ def check_engine(run: str, name: str, sandbox: str) -> None:
     now = "the cluster of this machine" if sandbox == RAY else str(resolve_address())
     if sandbox == RAY or before != resolve_address().url:
         raise UserError(
-            f"{name}: its sandboxes were on {before}, and now would be on {now}: say which with --engine "
-            "(for several engines, once for each)"
+            f"{name}: its sandboxes were on {before}, and now would be on {now}: set engine, or DGM_ENGINE "
+            "(several engines with spaces between them)"
         )
 
 

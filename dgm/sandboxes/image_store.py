@@ -22,10 +22,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dgm.archive.snapshots import to_tar
-from dgm.dockerignore import docker_context
 from dgm.domain import Entry, Snapshot
 from dgm.errors import Infrastructure, UserError
-from dgm.folders import read_folder
+from dgm.folders import docker_context, read_folder
 from dgm.sandboxes import podman, prepared, recipes, uses
 from dgm.sandboxes.engine_client import (
     SLOW_S,
@@ -63,7 +62,7 @@ _RECIPE = "dgm/"
 _FROM = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(\S+)(?:\s+AS\s+(\S+))?\s*$", re.IGNORECASE)
 _CONTINUED = re.compile(r"[\\`][ \t]*\n(?:[ \t]*(?:#[^\n]*)?\n)*")
 _FETCHES = re.compile(r"^\s*(?:ONBUILD\s+)?ADD\s[^\n]*[:@$\\\\][^\n]*", re.IGNORECASE | re.MULTILINE)
-_ALLOW = "builds have no network unless you allow it: dgm trust SUITE --network"
+_ALLOW = "builds have no network unless you allow it in Python: dgm.trust(SUITE, network=True)"
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _PROXIES = ("http_proxy", "https_proxy", "no_proxy")
 _REGISTRY_ANSWERS_WITHIN_S = 10

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import IO, NamedTuple, Self
 from urllib.parse import unquote, urlsplit
 
+from dgm.processes import short_address
 from dgm.sandboxes.users import SANDBOX_GID
-from dgm.socket_paths import short_address
 
 REGISTRIES: Mapping[str, tuple[str, ...]] = {
     "uv, pip": ("pypi.org", "files.pythonhosted.org"),

@@ -14,9 +14,14 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
+from dgm.bounded_reading import plain_requirement
 from dgm.domain import Entry, Snapshot
 from dgm.errors import Infrastructure, UserError
-from dgm.npm_locks import (
+from dgm.paths import cache_folder
+from dgm.protocols import Builder, BuildRun, Mount, SandboxEngine, SandboxSpec
+from dgm.sandboxes.building import SandboxBuilder
+from dgm.sandboxes.engine_client import hold_lock
+from dgm.sandboxes.npm_locks import (
     LOCK,
     MANIFEST,
     MODULES,
@@ -27,11 +32,6 @@ from dgm.npm_locks import (
     first_error,
     npm_flags,
 )
-from dgm.paths import cache_folder
-from dgm.plain_requirements import plain_requirement
-from dgm.protocols import Builder, BuildRun, Mount, SandboxEngine, SandboxSpec
-from dgm.sandboxes.building import SandboxBuilder
-from dgm.sandboxes.engine_client import hold_lock
 from dgm.sandboxes.preparing import Preparation
 
 TARGET = "/opt/dgm-packages"

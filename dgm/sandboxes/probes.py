@@ -126,7 +126,7 @@ def probe_images() -> list[DiagnosisRow]:
     built = [name for name in names if recipes.load(name).tag in tags]
     missing = [name for name in names if name not in built]
     detail = f"built: {', '.join(built) or 'none'}"
-    later = f"; made when first used, or by dgm sandbox build: {', '.join(missing)}" if missing else ""
+    later = "; others when first used" if missing else ""
     return [DiagnosisRow("docker images", ok=True, detail=detail + later)]
 
 

@@ -1,4 +1,4 @@
-"""The values of ``--engine`` that name a Ray cluster instead of a Docker engine: ``ray`` and ``ray://HOST:PORT``."""
+"""The values of ``engine`` that name a Ray cluster instead of a Docker engine: ``ray`` and ``ray://HOST:PORT``."""
 
 import re
 
@@ -11,7 +11,7 @@ _FORM = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+):([0-9]{1,5})")
 
 
 def is_ray_address(text: str) -> bool:
-    """Return whether a value of ``--engine`` names a Ray cluster."""
+    """Return whether a value of ``engine`` names a Ray cluster."""
     return text == NAME or text.startswith(_PREFIX)
 
 

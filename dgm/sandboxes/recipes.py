@@ -12,10 +12,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from dgm.config.toml_files import read_toml
 from dgm.errors import UserError
 from dgm.paths import asset
 from dgm.protocols import Mount, SandboxSpec
-from dgm.toml_files import read_toml
 
 FIRST_UNPRIVILEGED_UID = 1000
 _TOOLS = "tools"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dgm.errors import DgmError, Infrastructure
+from dgm.processes import short_address
 from dgm.protocols import SharedSocket
 from dgm.sandboxes.confined import Output
 from dgm.sandboxes.container_programs import ContainerPrograms, ExecStream, Program
@@ -29,7 +30,6 @@ from dgm.sandboxes.relay_inside import (
     STREAMS,
     WINDOW,
 )
-from dgm.socket_paths import short_address
 
 MEMORY_MB = 16
 """Memory of the program inside, for which no agent is charged."""

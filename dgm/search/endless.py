@@ -30,8 +30,9 @@ def check_budget_ends_run(budget: Budget, settings: Settings) -> None:
     prices = prices_of(settings)
     if not any(map(_costs_money, prices.values())):
         raise UserError(
-            f"--max-usd {budget.usd:g}: never runs out, for {_format_costing_models(prices)} nothing; "
-            "add --max-evaluations, --max-tokens, --max-hours or --patience"
+            f"{budget.usd:g} never runs out, for {_format_costing_models(prices)} nothing; set a limit on "
+            "evaluations, tokens, hours or patience as well",
+            argument="budget.usd",
         )
 
 

@@ -31,12 +31,12 @@ from dgm.config import Settings
 from dgm.domain import Action, ActionId, Born, Evaluation, Outcome, Stillborn, Verdict
 from dgm.errors import Infrastructure, StoodStill
 from dgm.policies.limits import fertile
+from dgm.processes import StandstillWatch
 from dgm.protocols import Policy
 from dgm.search.availability import ENDLESS, ModelAvailability
 from dgm.search.backoff import Backoff
 from dgm.search.orders import ActionExecutor, RunLog
 from dgm.search.validation import validate_action
-from dgm.standstill import StandstillWatch
 
 log = logging.getLogger(__name__)
 

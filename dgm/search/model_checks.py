@@ -12,7 +12,7 @@ from dgm.archive.begun_checks import end_checks, read_earlier_checks
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import Usage
-from dgm.errors import ProviderRefuses, ProviderWaits, UserError
+from dgm.errors import Hint, ProviderRefuses, ProviderWaits, UserError
 from dgm.gateway.journal import RunJournal
 from dgm.models.check import NullListener
 from dgm.models.choose import all_names, open_models
@@ -53,7 +53,10 @@ async def check_models(
         Infrastructure: one does not answer now.
     """
     if "recorded" in all_names(settings):
-        raise UserError("model 'recorded' answers in replays only: dgm replay RUN evaluations --perform")
+        raise UserError(
+            "model 'recorded' answers in replays only",
+            hint=Hint("to let agents work on recorded replies", "replay", ("RUN",), {"what": "work"}),
+        )
     # Opened before they are priced: a model that does not exist has no price.
     models = set(open_models(settings).values())
     try:

@@ -1,6 +1,5 @@
 """The settings of a run at any moment: those frozen in ``run.json``, and the later changes."""
 
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from dgm.archive.finding import unpacked_copies_folder
@@ -52,8 +51,7 @@ def require_consent(run: Run, settings: Settings) -> None:
     if unagreed:
         words = "; ".join(one.words for one in unagreed)
         raise ConsentNeeded(
-            f"{run.name}: was not made by you on this machine, and would use its own {words}; "
-            f"if you agree, say: dgm trust {shlex.quote(str(run.folder))}",
+            f"{run.name}: was not made by you on this machine, and would use its own {words}",
             f"{run.name} was not made by you on this machine. Use its {words}",
             unagreed,
         )

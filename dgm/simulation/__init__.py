@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from dgm.errors import UserError
+from dgm.errors import Hint, UserError
 
 if TYPE_CHECKING:
     from dgm.archive.run import Run
@@ -19,6 +19,6 @@ def check_performed(run: "Run") -> None:
     """
     if PLAN in run.config:
         raise UserError(
-            f"{run.name}: is simulated: no agent of it can work, and it has no benchmark to evaluate on; "
-            f"what can be done again are its decisions: dgm replay {run.folder} decisions"
+            f"{run.name} is simulated: no agent of it can work, and it has no benchmark to evaluate on",
+            hint=Hint("to repeat its decisions", "replay", (str(run.folder),)),
         )

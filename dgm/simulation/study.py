@@ -24,9 +24,8 @@ from pydantic import TypeAdapter, ValidationError
 import dgm.policies
 import dgm.simulation
 from dgm.errors import DgmError, Infrastructure, UserError
-from dgm.plugins import find_installed
+from dgm.plugins import find_installed, is_reference
 from dgm.policies.registry import PARTS
-from dgm.references import is_reference
 from dgm.simulation.families import FAMILIES, OPERATORS, check_family
 from dgm.simulation.policies import check_policy
 from dgm.simulation.trial import Result, Trial, perform, quiet

@@ -1,1 +1,1 @@
-"""The browser: a run in the terminal, while it is written and afterwards. It reads, and never writes a run."""
+"""``dgm browse``: a run in the terminal, on textual's widgets."""

@@ -1,305 +1,453 @@
-"""The app: five screens over one reader, the present position, the marks, and the way back."""
+"""The app of ``dgm browse``: five tabs over one run, the subject that they share, and the way back."""
 
+import asyncio
 import os
+import time
 from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
-from textual import events
-from textual.app import App, SystemCommand
-from textual.binding import BindingType
+from rich.text import Text
+from textual import events, on
+from textual.app import App, ComposeResult, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.command import Hit, Hits, Provider
+from textual.css.query import NoMatches
 from textual.screen import Screen
+from textual.widgets import Footer, Input, Static, TabbedContent
+from textual.widgets import Tabs as TabBar
 
-from dgm.domain import AgentId, TaskId
-from dgm.errors import UserError
-from dgm.show.safe import one_line
-from dgm.tui.bars import SCREENS
-from dgm.tui.changes import RunChanges
-from dgm.tui.finding import Finder
-from dgm.tui.keys import KeyScope, bindings_of
-from dgm.tui.page import Page, agent_of
-from dgm.tui.pager import show_pager_from
-from dgm.tui.palette import TypedCommandProvider, system_commands
-from dgm.tui.reader import RunReader
-from dgm.tui.screens import make_screen
-from dgm.tui.screens.help import HelpScreen
+from dgm.errors import DgmError, UserError
+from dgm.render import safe
+from dgm.tui.reader import BackgroundReader, News, ReaderClosed
 
+# The first screen is painted before the modules that read and show a run are imported.
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from dgm.tui.agent import AgentPane
+    from dgm.tui.pane import Pane
+    from dgm.tui.tree import AgentTree, TreePane
+
 THEMES = {"dark": "textual-dark", "light": "textual-light", "ansi": "ansi-dark"}
-"""Theme names on the command line and in Textual; the last theme shows the terminal's own colours."""
-LOADING_S, LOOK_S = 0.05, 0.5
-"""Seconds between checks of the reader, until there is something to show and afterwards."""
+"""Names of ``--theme`` and in textual; the last one uses the terminal's own colours."""
+LOOK_S = 0.5
+"""Seconds between two looks at the run."""
+READING_S = 0.1
+BEST_SHARE = 20
+"""At most one part in so many of the time is used to find the best agent."""
 MARKS = 2
-_REMEMBERED = 100
+_HISTORY = 100
+_NEEDS_RUN = frozenset(
+    ("tab", "find", "find_next", "best", "mark", "compare", "diff", "copy", "back", "command_palette")
+)
+_LETTERS = {
+    "j": "down",
+    "k": "up",
+    "h": "left",
+    "l": "right",
+    "g": "home",
+    "G": "end",
+    "ctrl+f": "pagedown",
+    "ctrl+b": "pageup",
+}
+"""Keys of vi, and what they stand for."""
+_MOVES = frozenset((*_LETTERS, *_LETTERS.values()))
+_TABS = ("tree", "agent", "tasks", "compare", "run")
 
 
-@dataclass(frozen=True, slots=True)
-class BrowserPosition:
-    """A position that the person has left."""
+class Position(NamedTuple):
+    """What is in view."""
 
-    screen: str
-    agent: AgentId | None
-    task: TaskId | None
-    tab: str | None
+    tab: str
+    agent: int | None
+    task: str | None
+    attempt: int | None
+    """The action of the evaluation that is shown."""
+
+
+class JumpProvider(Provider):
+    """Commands of the palette that are typed: the number of an agent, or a part of a task's name."""
+
+    async def search(self, query: str) -> Hits:
+        """Yield the agent or the tasks."""
+        browser, matcher = self.app, self.matcher(query)
+        assert isinstance(browser, Browser)
+        if query.strip().isdigit() and int(query) in browser.agents.rows:
+            agent = int(query)
+            yield Hit(1.0, Text(f"Agent {agent}"), lambda: browser.go("agent", agent=agent))
+        for task in await browser.reader.ask(lambda run: run.tree.tasks):
+            if (score := matcher.match(task)) > 0:
+                yield Hit(
+                    score, Text(safe.one_line(task, 200)), lambda task=task: browser.go("tasks", task=task)
+                )
 
 
 class Browser(App[None]):
-    """The app of ``dgm browse``."""
+    """The app."""
 
-    CSS_PATH = Path(__file__).with_name("look.tcss")
     TITLE = "dgm"
-    MODES: ClassVar[dict[str, Any]] = {name: partial(make_screen, name) for name, _ in SCREENS}
-    DEFAULT_MODE = "tree"
-    COMMANDS: ClassVar[set[Any]] = {*App.COMMANDS, TypedCommandProvider}
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.EVERYWHERE)]
-    ENABLE_COMMAND_PALETTE = True
-    COMMAND_PALETTE_BINDING = "ctrl+p"
-    HORIZONTAL_BREAKPOINTS = [(0, "narrow"), (110, "wide")]  # noqa: RUF012
-    VERTICAL_BREAKPOINTS = [(0, "flat"), (8, "low"), (12, "high")]  # noqa: RUF012
+    CSS_PATH = "look.tcss"
+    BINDING_GROUP_TITLE = "Browser"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *(
+            Binding(str(number), f"tab('{tab}')", f"To {tab}", show=False)
+            for number, tab in enumerate(_TABS, 1)
+        ),
+        Binding("slash", "find", "Find", key_display="/"),
+        Binding("n", "find_next(1)", "Next match", show=False),
+        Binding("N", "find_next(-1)", "Previous match", show=False),
+        Binding("b", "best", "Best"),
+        Binding("m", "mark", "Mark"),
+        Binding("c", "compare", "Compare"),
+        Binding("d", "diff", "Diff", show=False),
+        Binding("w", "approve", "Approve"),
+        Binding("f", "follow", "Follow", show=False),
+        Binding("y", "copy", "Copy the agent or task", show=False),
+        Binding("t", "next_theme", "Next theme", show=False),
+        Binding("escape", "back", "Back", show=False),
+        Binding("question_mark", "toggle_keys", "Keys"),
+        Binding("q", "quit", "Quit"),
+        Binding("colon", "command_palette", "Commands"),
+        *(Binding(letter, f"simulate_key('{key}')", show=False) for letter, key in _LETTERS.items()),
+    ]
+    COMMANDS: ClassVar[set[Any]] = {*App.COMMANDS, JumpProvider}
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012
 
     def __init__(
-        self,
-        reader: RunReader,
-        *,
-        follow: bool = False,
-        theme: str | None = None,
-        agent: AgentId | None = None,
+        self, reader: BackgroundReader, *, agent: str | None = None, theme: str | None = None
     ) -> None:
         """Show a run.
 
         Args:
-            reader: the run; closed by its opener.
-            follow: whether the cursor follows the newest event.
-            theme: of ``THEMES``; None for the theme of ``TEXTUAL_THEME``, else dark.
-            agent: the agent on which the cursor stands first.
+            reader: the run; the browser closes it.
+            agent: the agent that is shown first: a number, or ``best``.
+            theme: of ``THEMES``; None: the one that ``TEXTUAL_THEME`` names, else dark.
         """
         plain = bool(os.environ.get("NO_COLOR"))
-        if not plain and "NO_COLOR" in os.environ:
-            del os.environ["NO_COLOR"]  # an empty value asks for nothing, but Textual would obey it
+        if not plain:
+            os.environ.pop("NO_COLOR", None)  # an empty value asks for nothing, but Textual would obey it
         super().__init__(ansi_color=True if plain else None)
-        if plain:
-            self.theme = THEMES["ansi"]
-        elif theme is not None:
-            self.theme = THEMES[theme]
+        if plain or theme is not None:
+            self.theme = THEMES["ansi" if plain else theme or "dark"]
         self.animation_level = "none"
         self.reader = reader
-        self.following = follow
-        self.agent = agent
-        self.task_id: TaskId | None = None
-        self.tab: str | None = None
-        """The requested part of the screen ``agent``; that screen takes it and sets it to None."""
-        self.marks: list[AgentId] = []
-        self.said = ""
-        """A message in the bottom line, until the next key."""
-        self._been: list[BrowserPosition] = []
+        self.head = Static(id="head", markup=False)
+        self.tabs = TabbedContent(id="tabs")
+        self.tree_pane: TreePane
+        self.agent_pane: AgentPane
+        self.finder = Input(placeholder="find", id="find")
         self._leaving = False
+        self.problem: DgmError | None = None
+        """Why the run is not followed now."""
+        self.news: News | None = None
+        self.best: int | None = None
+        self.failure: DgmError | None = None
+        """Why the browser ended by itself."""
+        self.agent: int | None = None
+        self._wanted = agent
+        self.task_id: str | None = None
+        self.attempt: int | None = None
+        self.marks: list[int] = []
+        self.following = False
+        self.words = ""
+        """What was searched for last."""
+        self._history: list[Position] = []
+        self._best_due = 0.0
+        self._best_seq = -1
+
+    def compose(self) -> ComposeResult:
+        yield self.head
+        yield self.tabs
+        yield self.finder
+        yield Footer(show_command_palette=False)
 
     @property
-    def page(self) -> Page | None:
-        """The screen of the five that is shown, also under help or palette; None once the browser has closed."""
-        stack = self.screen_stack
-        return stack[0] if stack and isinstance(stack[0], Page) else None
+    def pane(self) -> "Pane":
+        """The pane in view, also below another screen."""
+        return cast("Pane", self.tabs.active_pane)
+
+    @property
+    def agents(self) -> "AgentTree":
+        """The tree, which has the rows of all agents."""
+        return self.tree_pane.agents
+
+    # Reading
 
     def on_mount(self) -> None:
-        """Begin to look at the run."""
-        self._look()
+        self._show_head()
+        self.call_after_refresh(lambda: self.run_worker(self._watch()))
 
-    def _look(self) -> None:
-        self.look()
-        loading = self.reader.members is None and not self.reader.problem
-        self.set_timer(LOADING_S if loading else LOOK_S, self._look)
+    async def on_unmount(self) -> None:
+        self.reader.close()
 
-    def look(self) -> None:
-        """Draw the news of the run."""
-        changed = self.reader.advance()
-        lacking = (
-            self.reader.explain_missing_agent(self.agent) if changed.whole and self.agent is not None else ""
-        )
-        if lacking:
-            self.agent = None
-            self.say(lacking)
-        if changed and self.page is not None and self.page.is_mounted:
-            self.page.redraw(changed)
+    async def _watch(self) -> None:
+        progress = self.set_interval(READING_S, self._show_head)
+        try:
+            await self._load()
+            await self.reader.open()
+        except ReaderClosed:
+            return
+        except DgmError as error:
+            self._fail(error)
+            return
+        finally:
+            progress.stop()
+        while not self._leaving:
+            try:
+                news = await self.reader.follow()
+                self.problem = None
+                self._take(news)
+                await self._find_best(news)
+            except (ReaderClosed, NoMatches):
+                return  # the browser is being left
+            except DgmError as error:
+                self.problem = error
+            self._show_head()
+            await asyncio.sleep(LOOK_S)
 
-    async def on_event(self, event: events.Event) -> None:
-        """Give keys and the mouse priority over threads that read."""
-        if isinstance(event, events.InputEvent):
-            self.reader.gate.hold()
-            if self.said and isinstance(event, events.Key):
-                self.said = ""
-                self.draw_bars()
-        await super().on_event(event)
+    async def _load(self) -> None:
+        """Make the panes."""
+        await self.reader.load()
+        from dgm.tui.agent import AgentPane
+        from dgm.tui.compare import ComparePane
+        from dgm.tui.run import RunPane
+        from dgm.tui.tasks import TasksPane
+        from dgm.tui.tree import TreePane
 
-    # Position
+        self.tree_pane, self.agent_pane = TreePane(), AgentPane()
+        for pane in (self.tree_pane, self.agent_pane, TasksPane(), ComparePane(), RunPane()):
+            await self.tabs.add_pane(pane)
+        for bar in self.query(TabBar):
+            bar.can_focus = False
 
-    def go(
-        self, screen: str, *, agent: AgentId | None = None, task: TaskId | None = None, tab: str | None = None
-    ) -> None:
-        """Go to a screen, for another agent or task where one is given; Esc comes back.
-
-        Following ends when the agent is another one than here, or any agent in the tree.
-        """
-        if self.page is not None:
-            self.page.note()
-        here = BrowserPosition(self.current_mode, self.agent, self.task_id, self.tab)
-        if agent is not None and (agent != self.agent or screen == "tree"):
-            self.agent, self.following = agent, False
-        if tab is None and screen == self.current_mode == "agent" and "/" not in (self.tab or "/"):
-            # The agent is shown already: its tab stays open.
-            tab = self.tab
-        self.task_id = self.task_id if task is None else task
-        self.tab = tab
-        if here != BrowserPosition(screen, self.agent, self.task_id, self.tab):
-            self._been = [*self._been, here][-_REMEMBERED:]
-        self._show(screen)
-
-    def _show(self, screen: str) -> None:
+    def _take(self, news: News) -> None:
         if self._leaving:
-            return  # Textual would show the screen without content
-        if screen == self.current_mode and self.page is not None:
-            self.page.show_subject()
-            self.draw_bars()
-        else:
-            self.switch_mode(screen)
-
-    def say(self, text: str) -> None:
-        """Show a message in the bottom line; the text is neutralised."""
-        self.said = one_line(text, 300)
-        self.draw_bars()
-
-    def draw_bars(self) -> None:
-        """Draw head and foot of the screen that is shown."""
-        if self.page is not None and self.page.is_mounted:
-            self.page.draw_bars()
-
-    def refresh_page(self) -> None:
-        """Draw the whole screen again, for example after a mark was set."""
-        if self.page is not None:
-            self.page.redraw(RunChanges(facts=True))
-
-    # Actions of keys
+            return
+        first, self.news = self.news is None, news
+        if first:
+            self.refresh_bindings()
+        if first and self._wanted is not None and self._wanted.isdigit():
+            self.agent = int(self._wanted)
+            if self.agent >= news.agents:
+                self._fail(
+                    UserError(f"no agent {self.agent}; there are 0 to {news.agents - 1}", argument="agent")
+                )
+                return
+        tree = self.tree_pane
+        tree.take(news)
+        if self.pane is not tree:
+            self.pane.take(news)
+        if first:
+            self.pane.enter()
+        self._show_head()
 
     def exit(
         self, result: None = None, return_code: int = 0, message: "RenderableType | None" = None
     ) -> None:
-        """Leave the browser; keys typed ahead do nothing after that."""
+        """Leave the browser."""
         self._leaving = True
         super().exit(result, return_code, message)
 
-    async def run_action(self, *args: Any, **kwargs: Any) -> bool:  # noqa: ANN401  (Textual's)
-        """Perform the action of a key.
+    def _fail(self, error: DgmError) -> None:
+        self.failure = error
+        self.exit(return_code=1)
 
-        Keys that were typed ahead may still arrive after the one to leave; they do nothing.
-        """
-        return False if self._leaving else await super().run_action(*args, **kwargs)
+    async def _find_best(self, news: News) -> None:
+        """Ask for the recommended agent where there is news; finding it can take seconds in a long run."""
+        if not news.agents or news.seq == self._best_seq or time.monotonic() < self._best_due:
+            return
+        begun, self._best_seq = time.monotonic(), news.seq
+        self.best = await self.reader.find_best()
+        self._best_due = time.monotonic() + BEST_SHARE * (time.monotonic() - begun)
+        self.tree_pane.refresh_marks()
+        if self._wanted == "best" and self.best is not None:
+            self._wanted = None
+            self.agents.goto(self.best)
 
-    def action_show(self, screen: str) -> None:
-        """Go to one of the five screens."""
-        self.go(screen)
+    def _show_head(self) -> None:
+        self.head.update(self._head_text(), layout=False)
+
+    def _head_text(self) -> Text:
+        parts = [Text(safe.one_line(self.reader.folder.resolve().name, 40), "bold")]
+        if self.news is None:
+            parts.append(Text(f"reading, {self.reader.events_read:,} events"))
+        else:
+            from dgm.render import fmt
+
+            parts.append(Text(safe.one_line(self.news.state, 40)))
+            parts.append(Text(fmt.count(self.news.agents, "agent")))
+            parts.append(Text(fmt.count(self.news.evaluations, "evaluation")))
+            if self.best is not None:
+                parts.append(Text(f"★ {self.best}", "bold yellow"))
+            if self.news.waiting:
+                waiting = fmt.count(self.news.waiting, "child waits", "children wait")
+                parts.append(Text(f"⏸ {waiting} for approval: w", "bold yellow"))
+        if self.following:
+            parts.append(Text("following", "green"))
+        if self.problem is not None:
+            parts.append(Text(safe.one_line(str(self.problem), 300), "bold red"))
+        return Text(" · ").join(parts)
+
+    # Positions
+
+    def go(
+        self, tab: str, *, agent: int | None = None, task: str | None = None, attempt: int | None = None
+    ) -> None:
+        """Show a tab, for another agent or task where one is named; Esc comes back."""
+        here = self._position()
+        self.agent = self.agent if agent is None else agent
+        self.task_id = self.task_id if task is None else task
+        self.attempt = attempt
+        if here != self._position(tab):
+            self._history = [*self._history, here][-_HISTORY:]
+        self._show_tab(tab)
+
+    def _position(self, tab: str | None = None) -> Position:
+        return Position(tab or str(self.pane.id), self.agent, self.task_id, self.attempt)
+
+    def _show_tab(self, tab: str) -> None:
+        while len(self.screen_stack) > 1:
+            self.pop_screen()
+        if self.tabs.active == tab:
+            self.pane.enter()
+        else:
+            self.tabs.active = tab
+
+    @on(TabbedContent.TabActivated, "#tabs")
+    def _enter_tab(self) -> None:
+        if self.news is not None:
+            self.pane.enter()
+
+    def say(self, message: str) -> None:
+        """Show a short message."""
+        self.clear_notifications()
+        self.notify(safe.one_line(message, 300), timeout=3, markup=False)
+
+    @property
+    def subject(self) -> int | None:
+        """The agent that the tabs are about: the chosen one, else the best, else the seed."""
+        if self.agent is not None or self.news is None or not self.news.agents:
+            return self.agent
+        return self.best if self.best is not None else 0
+
+    # Actions
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        if action == "approve":
+            return self.news is not None and self.news.waiting > 0
+        return self.news is not None or action not in _NEEDS_RUN
+
+    def action_tab(self, tab: str) -> None:
+        self.go(tab)
 
     async def action_back(self) -> None:
-        """Close the layer over the screen, or go back to the position before."""
         if len(self.screen_stack) > 1:
             self.pop_screen()
-        elif self._been:
-            last = self._been.pop()
-            self.agent, self.task_id, self.tab = last.agent, last.task, last.tab
-            self._show(last.screen)
-
-    def action_help(self) -> None:
-        """Show the table of keys."""
-        self.push_screen(HelpScreen())
-
-    def action_theme(self) -> None:
-        """Switch to the next theme."""
-        if self.no_color:
-            self.say("NO_COLOR is set: there are no colours")
-            return
-        names = list(THEMES.values())
-        here = names.index(self.theme) if self.theme in names else -1
-        self.theme = names[(here + 1) % len(names)]
-        self.say(f"theme {list(THEMES)[(here + 1) % len(names)]}")
+        elif self.finder.has_class("-open"):
+            self.finder.remove_class("-open")
+            self.pane.focus_content()
+        elif self._history:
+            position = self._history.pop()
+            self.agent, self.task_id, self.attempt = position.agent, position.task, position.attempt
+            self._show_tab(position.tab)
 
     def action_find(self) -> None:
-        """Ask for words to search for."""
-        if self.page is not None:
-            Finder.ask(self.page)
+        if len(self.screen_stack) == 1:
+            self.finder.add_class("-open")
+            self.finder.value = ""
+            self.finder.focus()
 
-    def action_find_next(self) -> None:
-        """Go to the next place found."""
-        if self.page is not None:
-            self.page.find_again(backwards=False)
+    @on(Input.Submitted, "#find")
+    async def _find(self, event: Input.Submitted) -> None:
+        self.finder.remove_class("-open")
+        self.pane.focus_content()
+        if event.value.strip():
+            self.words = event.value.strip()
+            await self.action_find_next(1)
 
-    def action_find_previous(self) -> None:
-        """Go to the previous place found."""
-        if self.page is not None:
-            self.page.find_again(backwards=True)
+    async def action_find_next(self, step: int) -> None:
+        if not self.words:
+            self.say("/ searches")
+        elif not await self.pane.find(self.words, step):
+            self.say(f"{self.words}: not found")
 
     def action_best(self) -> None:
-        """Go to the best agent."""
-        if self.reader.best is None:
-            self.say("the best agent is being worked out" if self.reader.count else "there is no agent yet")
+        if self.best is None:
+            self.say("the best agent is not known yet")
         else:
             self.following = False
-            self.go("agent" if self.current_mode == "agent" else "tree", agent=self.reader.best)
+            self.go("agent" if self.pane.id == "agent" else "tree", agent=self.best)
 
     def action_mark(self) -> None:
-        """Mark the agent, or remove its mark; a third mark removes the oldest."""
-        agent = agent_of(self)
+        agent = self.subject
         if agent is None:
-            self.say("there is no agent yet")
             return
         if agent in self.marks:
             self.marks.remove(agent)
         else:
             self.marks = [*self.marks, agent][-MARKS:]
-        self.refresh_page()
+        self.tree_pane.refresh_marks()
         self.say(f"marked: {' and '.join(map(str, self.marks)) or 'none'}")
 
     def action_compare(self) -> None:
-        """Compare the marked agents; one mark alone with the agent here."""
-        agent = agent_of(self)
+        agent = self.subject
         if len(self.marks) == 1 and agent is not None and agent not in self.marks:
-            self.marks = [*self.marks, agent]
+            self.marks.append(agent)
         if len(self.marks) < MARKS:
-            self.say("mark two agents with m, or one and go to another")
-            return
-        self.go("compare")
+            self.say("mark two agents with m")
+        else:
+            self.go("compare")
+
+    def action_diff(self) -> None:
+        pane = self.agent_pane
+        if self.pane is pane:
+            pane.next_base()
+        else:
+            pane.part = "diff"
+            self.go("agent")
 
     def action_follow(self) -> None:
-        """Follow the newest event, or stop following it."""
         self.following = not self.following
-        if not self.following:
-            self.say("not following")
-        elif self.page is not None and self.page.follow():
-            self.say("following the newest event")
-        else:
-            self.say("the tree follows the newest event")
+        self._show_head()
 
-    def action_pager(self) -> None:
-        """Open the text of the screen in the pager."""
-        text = self.page.pages() if self.page is not None else None
-        if text is None:
-            self.say("there is nothing here to open in a pager")
-            return
-        try:
-            show_pager_from(self, text)
-        except UserError as error:
-            self.say(str(error))
+    def action_approve(self) -> None:
+        from dgm.tui.run import ApprovalScreen
+
+        if self.news is None or not self.news.waiting:
+            self.say("no child waits for approval")
+        else:
+            self.push_screen(ApprovalScreen())
 
     def action_copy(self) -> None:
-        """Copy the name of the screen's subject."""
-        text = self.page.identity() if self.page is not None else ""
-        if text:
-            self.copy_to_clipboard(text)
-            self.say(f"copied {text}, if your terminal allows it")
-        else:
-            self.say("there is nothing to copy")
+        text = self.task_id if self.pane.id == "tasks" else self.subject
+        if text is not None:
+            self.copy_to_clipboard(str(text))
+            self.say(f"copied {text}, if the terminal allows it")
 
-    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:  # noqa: ARG002
-        """Yield one command for each key that works here."""
-        yield from system_commands(self)
+    def action_next_theme(self) -> None:
+        names = list(THEMES.values())
+        self.theme = names[(names.index(self.theme) + 1) % len(names)] if self.theme in names else names[0]
+
+    def action_toggle_keys(self) -> None:
+        if self.screen.query("HelpPanel"):
+            self.action_hide_help_panel()
+        else:
+            self.action_show_help_panel()
+
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.Key) and event.key in _MOVES and self.following:
+            self.following = False
+            self._show_head()
+        await super().on_event(event)
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Yield a command for each key that works here."""
+        for binding in screen.active_bindings.values():
+            if binding.binding.description:
+                yield SystemCommand(
+                    binding.binding.description,
+                    f"key {self.get_key_display(binding.binding)}",
+                    lambda action=binding.binding.action, node=binding.node: self.run_worker(
+                        self.run_action(action, node)
+                    ),
+                )

@@ -200,15 +200,15 @@ class AgentView(AgentRow):
     """In the order of their verdicts."""
 
     @classmethod
-    def load(cls, run: Run, agent: Agent) -> Self:
-        """Read an agent with its evaluations and what they cost.
+    def load(cls, run: Run, agent: Agent, best: AgentId | None = None) -> Self:
+        """Read an agent with its evaluations and what they cost; ``best`` as in ``TreeView.load``.
 
         Raises:
             ArchiveCorrupt: a trace of its making is damaged.
         """
         accounts = Accounts(run)
         return cls(
-            **row_fields(run.tree, agent, best_of(run), agent_states(run)),
+            **row_fields(run.tree, agent, best_of(run) if best is None else best, agent_states(run)),
             run=run.name,
             making=read_making(run, agent),
             spend=AccountView.of(accounts.of(agent.id), accounts.clade(agent.id)),
@@ -239,9 +239,9 @@ class LineageView(View):
     """The seed comes first."""
 
     @classmethod
-    def load(cls, run: Run, agent: AgentId) -> Self:
-        """Read a lineage."""
-        best, states = best_of(run), agent_states(run)
+    def load(cls, run: Run, agent: AgentId, best: AgentId | None = None) -> Self:
+        """Read a lineage; ``best`` as in ``TreeView.load``."""
+        best, states = best_of(run) if best is None else best, agent_states(run)
         steps = tuple(
             LineageStep(**row_fields(run.tree, step.agent, best, states), patch=decode(step.patch))
             for step in Lineage(run.tree, agent).steps(run)

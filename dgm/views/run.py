@@ -1,22 +1,24 @@
 """A run at one moment: its state, progress, spend, best agent, forecast and failures."""
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from dgm.analysis.best import best_of
 from dgm.analysis.budgets import count_ended_expansions
 from dgm.analysis.dead_ends import find_dead_end, read_last_output
-from dgm.analysis.failures import count_failures, count_unresolved
 from dgm.analysis.goals import StandstillCount
 from dgm.archive.begun_checks import find_cut_checks
 from dgm.archive.changes import format_assignments, merge_tables
 from dgm.archive.deaths import CANNOT_GO_ON
+from dgm.archive.event_fields import parse_body
 from dgm.archive.events import Recorded
 from dgm.archive.history import LIVING, state, writer
+from dgm.archive.reasons import kind_of
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
-from dgm.config import LimitSettings
+from dgm.bounded_reading import refuse_odd_values
 from dgm.domain import NO_ACTION, AgentId, Tally
 from dgm.stats import lower_bound
 from dgm.views.agents import AgentRow, agent_states, row_of
@@ -38,6 +40,15 @@ from dgm.views.values import RoleUsage, UsageView, View, role_usages, usage_fiel
 
 ROLES = ("solve", "improve", "diagnose")
 """Roles of ``dgm.models.choose``; importing it would load much that reading a run does not need."""
+MOST_REASONS = 12
+"""Number of different reasons that are counted separately."""
+# LIKE avoids parsing the JSON of every verdict. Reasons are read by Python: SQL cannot return half a surrogate pair.
+_FAILED = """
+SELECT seq, kind, body FROM events WHERE seq <= ? AND (
+    kind IN ('agent_stillborn', 'action_lost', 'call_refused')
+    OR kind = 'task_graded' AND (body LIKE '%"verdict":"unresolved"%' OR body LIKE '%"verdict":"invalid"%')
+)
+"""
 KINDS = ("evaluation", "simulation", "replay")
 """Keys of a run's configuration that mark it as something else than a search."""
 
@@ -167,17 +178,36 @@ class FailuresView(View):
 
     @classmethod
     def load(cls, run: Run) -> Self:
-        """Count the failures in the log."""
-        counts = count_failures(run)
+        """Count the failures in the log up to the last event that the run's tree has read.
+
+        Raises:
+            ArchiveCorrupt: an event is damaged.
+        """
+        stillborn: Counter[tuple[str, str]] = Counter()
+        reasons: dict[str, Counter[str]] = {
+            name: Counter() for name in ("unresolved", "invalid", "lost", "refused")
+        }
+        withdrawn = run.store.withdrawn(run.tree.seq)
+        with refuse_odd_values(run.folder / "events.db"):
+            for seq, kind, text in run.store.query(_FAILED, (run.tree.seq,)):
+                body = parse_body(text)
+                if kind == "agent_stillborn":
+                    stillborn[str(body["operator"]), str(body["stage"])] += 1
+                elif kind == "action_lost":
+                    reasons["lost"][kind_of(str(body["reason"]))] += 1
+                elif kind == "call_refused" and int(body["status"]) >= 400:
+                    reasons["refused"][str(body["code"])] += 1
+                elif body.get("verdict") in ("unresolved", "invalid") and seq not in withdrawn:
+                    reasons[body["verdict"]][kind_of(str(body.get("reason", "")))] += 1
+        counts = {name: _most_frequent(counter) for name, counter in reasons.items()}
         return cls(
             stillborn=tuple(
                 StillbornCount(operator=operator, stage=stage, times=times)
-                for (operator, stage), times in counts.stillborn.items()
+                for (operator, stage), times in sorted(
+                    stillborn.items(), key=lambda item: (-item[1], item[0])
+                )
             ),
-            unresolved=_reason_counts(count_unresolved(run)),
-            invalid=_reason_counts(counts.invalid),
-            lost=_reason_counts(counts.lost),
-            refused=_reason_counts(list(counts.refused.items())),
+            **counts,
         )
 
 
@@ -432,6 +462,8 @@ def view_dead_end(run: Run) -> DeadEndView | None:
     """Return why the children of a search died that could not go on; None for any other run."""
     if run.tree.stop_reason != CANNOT_GO_ON:
         return None
+    from dgm.config import LimitSettings
+
     default = LimitSettings().stillborn_in_a_row
     end = find_dead_end(run.tree, run.settings()["limits"].get("stillborn_in_a_row", default))
     if end is None:
@@ -474,5 +506,9 @@ def _view_cut_calls(run: Run) -> Sequence[CutCall]:
     ]
 
 
-def _reason_counts(pairs: Sequence[tuple[str, int]]) -> tuple[ReasonCount, ...]:
-    return tuple(ReasonCount(reason=reason, times=times) for reason, times in pairs)
+def _most_frequent(counter: Counter[str]) -> tuple[ReasonCount, ...]:
+    """Return the ``MOST_REASONS`` most frequent reasons, and all others as one."""
+    pairs = sorted(counter.items(), key=lambda item: (-item[1], item[0]))
+    rest = sum(times for _, times in pairs[MOST_REASONS:])
+    shown = [*pairs[:MOST_REASONS], *([("others", rest)] if rest else [])]
+    return tuple(ReasonCount(reason=reason, times=times) for reason, times in shown)

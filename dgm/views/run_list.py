@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Self
 
 from dgm.analysis.best import find_best
-from dgm.archive.container import SUFFIX
-from dgm.archive.finding import archive_folders
+from dgm.archive.finding import SUFFIX, archive_folders
 from dgm.archive.overview import Overview, read_overview
 from dgm.archive.run import Run
 from dgm.errors import ArchiveCorrupt, DgmError, UserError
@@ -160,7 +159,7 @@ def _read_rows(folder: Path) -> Iterator[RunRow]:
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if path.name.startswith(".") or path.name in NOT_RUNS:
             continue
-        if path.is_dir() and (path / "run.json").exists():
+        if path.is_dir() and ((path / "run.json").exists() or (path / "events.db").exists()):
             row = RunRow.load(path)
             if row.kind != "evaluation":
                 yield row

@@ -16,7 +16,7 @@ FEW_ATTEMPTS = 5
 class View(BaseModel):
     """An immutable model. ``model_dump_json(indent=2)`` is what ``--json`` prints."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class TallyView(View):

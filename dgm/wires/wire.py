@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 from dgm.domain import Usage
-from dgm.fast_json import dump_json
 from dgm.messages import JsonObject, Message, Reply, Request, Stop, Tool, WireProtocol
+from dgm.wires.fast_json import dump_json
 from dgm.wires.neutral import as_texts, floating, tool_choice_of
 from dgm.wires.values import record, records
 

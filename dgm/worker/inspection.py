@@ -1,6 +1,6 @@
 """Inspection of an agent before any money flows: what each part of its start takes, and what it leaves behind.
 
-It tells what happened; ``dgm.sessions.agent_findings`` says what of that would stop a search.
+It tells what happened; ``dgm.api.own_agent`` says what of that would stop a search.
 """
 
 import time
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from dgm.archive.volatile_text import Conditions
 from dgm.config import LimitSettings, Settings
 from dgm.domain import Snapshot, Usage
 from dgm.errors import AgentFault, UserError
@@ -18,9 +19,8 @@ from dgm.messages import Exchange, WireReply
 from dgm.meta.contract import FILE, NPM_FILES, read_contract
 from dgm.meta.vetting import Stages
 from dgm.models.builtin import DryRun, ScriptedTalk
-from dgm.npm_locks import find_install_scripts
 from dgm.protocols import Completed, Job, JobKind, SandboxEngine, Work
-from dgm.volatile_text import Conditions
+from dgm.sandboxes.npm_locks import find_install_scripts
 from dgm.worker.own_start import allow_seed_start, find_start_seconds, follow_seed_start
 from dgm.worker.rehearsal import open_rehearsal, refuse_probe, stands_for
 from dgm.worker.workbench import SandboxWorkbench

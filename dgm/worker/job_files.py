@@ -9,8 +9,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from dgm.archive.conversations import thread_of
 from dgm.archive.snapshots import write_folder
-from dgm.conversations import thread_of
 from dgm.domain import Entry, Snapshot
 from dgm.errors import AgentFault, Infrastructure
 from dgm.gateway.agent_start import FOLDER as START_FOLDER

@@ -13,6 +13,7 @@ from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
 
+from dgm.archive.this_machine import machine_name
 from dgm.config import LimitSettings, Settings
 from dgm.domain import ActionId, Budget, Snapshot, TaskId, Usage
 from dgm.errors import AgentFault, Infrastructure, UserError
@@ -23,9 +24,8 @@ from dgm.gateway.server import Gateway, LendingRules
 from dgm.meta.vetting import Stages
 from dgm.models.builtin import DryRun
 from dgm.models.choose import AUTO, names_by_role
+from dgm.processes import repeat_after_standstill
 from dgm.protocols import Completed, Grade, Model, SandboxEngine, Work
-from dgm.standstill import repeat_after_standstill
-from dgm.this_machine import machine_name
 from dgm.worker.own_start import allow_seed_start, find_start_seconds, follow_seed_start
 from dgm.worker.solving import UsageJournal
 from dgm.worker.supplies import AgentSupplies

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from dgm.archive.repository import patch
+from dgm.archive.this_machine import machine_name
+from dgm.archive.volatile_text import UNKNOWN, Conditions
 from dgm.config import Settings
 from dgm.domain import ActionId, Budget, Snapshot, Usage
 from dgm.gateway.lease import CallLimits
@@ -21,12 +23,10 @@ from dgm.gateway.server import Gateway, LendingRules
 from dgm.messages import BegunCall, CutCall, Exchange, PaidCall
 from dgm.models.choose import names_by_role, open_model
 from dgm.models.pricing import Prices
+from dgm.processes import StandstillWatch
 from dgm.protocols import Job, JobKind, SandboxEngine, SandboxSpec, WireModel, Work
 from dgm.sandboxes.choose import choose
 from dgm.search.model_checks import LONGEST_WAIT_S, check_patiently
-from dgm.standstill import StandstillWatch
-from dgm.this_machine import machine_name
-from dgm.volatile_text import UNKNOWN, Conditions
 from dgm.worker.supplies import AgentSupplies, Supplies
 from dgm.worker.user_repository import LIMIT_BYTES, find_ignored_around
 from dgm.worker.workbench import SandboxWorkbench

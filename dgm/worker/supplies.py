@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from dgm.domain import Snapshot
 from dgm.errors import UserError
 from dgm.meta.contract import Contract, read_contract
-from dgm.npm_locks import MODULES
 from dgm.protocols import Job, JobKind, Mount, SandboxEngine, SandboxSpec
 from dgm.sandboxes import recipes
 from dgm.sandboxes.building import SandboxBuilder
 from dgm.sandboxes.container import IN_ENGINE
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.engine_group import EngineGroup
+from dgm.sandboxes.npm_locks import MODULES
 from dgm.sandboxes.packages import NPM_RECIPE, ensure_npm_packages, packages_mount
 from dgm.sandboxes.uses import note_use
 
@@ -149,7 +149,7 @@ def find_home(engine: SandboxEngine, contract: Contract, source: Snapshot) -> Ho
         return Home(contract.image)
     if not isinstance(engine, DockerEngine | EngineGroup):
         raise UserError(
-            f"agent.toml: image: {engine.name} has no images but those of recipes: use --sandbox docker, or name a "
+            f"agent.toml: image: {engine.name} has no images but those of recipes: set sandbox to docker, or name a "
             "recipe (with bubblewrap, agents use this machine's own programs)"
         )
     fixed = {path: entry for path, entry in source.items() if not contract.may_change(path)}

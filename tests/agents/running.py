@@ -95,12 +95,12 @@ def solve(agent: str, sandbox: str, archive: Path) -> list[Record]:
     """Evaluates the agent; returns its calls as they came to the provider, once the task is resolved."""
     chosen = PROVIDERS[PROVIDER_OF[agent]]
     with WireServer(key=KEY, models=(chosen.own_name,), brain=PLANS[agent]) as server:
-        words = ["evaluate", "--seed-agent", str(packages.AGENTS / agent), "--benchmark", str(SUITE)]
+        words = ["evaluate", str(packages.AGENTS / agent), "--benchmark", str(SUITE)]
         words += [
             "--split",
             "search",
-            "--sandbox",
-            sandbox,
+            "--set",
+            f"sandbox={sandbox}",
             "--workers",
             "1",
             *chosen.words(server.url),

@@ -36,13 +36,14 @@ def test_a_harmful_and_a_useless_section_of_a_claude_folder_are_named(tmp_path):
         pytest.skip("bubblewrap is not installed")
     provider, mine = PROVIDERS["anthropic"], tmp_path / "mine"
     dgm = partial(run_dgm, template_environment(provider, tmp_path / "archive"))
-    dgm("agent", "init", mine, "--from", "claude-code")
+    dgm("agent", "init", mine, "--template", "claude-code")
     for path, text in FILES.items():
         (mine / path).parent.mkdir(parents=True, exist_ok=True)
         (mine / path).write_text(text)
     suite = make_tickets(tmp_path / "tickets", TICKETS)
     with WireServer(key=KEY, models=(provider.own_name,), brain=Obedient(TICKETS)) as server:
-        words = ["agent", "ablate", mine, "--benchmark", suite, "--sandbox", "bubblewrap", "--workers", 2]
+        words = ["agent", "ablate", mine, "--benchmark", suite]
+        words += ["--set", "sandbox=bubblewrap", "--set", "workers=2"]
         words += ["--max-usd", 5, *provider.words(server.url), "--json"]
         first = json.loads(dgm(*words))
         paid = server.answered

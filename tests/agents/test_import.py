@@ -113,11 +113,13 @@ def test_a_claude_folder_is_evolved_and_comes_back_as_a_patch(tmp_path):
         shutil.copytree(suite / "tasks" / TASK, suite / "tasks" / f"{TASK}-{number}")
     provider = PROVIDERS["anthropic"]
     dgm = partial(run_dgm, template_environment(provider, tmp_path / "archive"))
-    made = json.loads(dgm("agent", "init", mine, "--from", "claude-code", "--import", repository, "--json"))
+    made = json.loads(
+        dgm("agent", "init", mine, "--template", "claude-code", "--repository", repository, "--json")
+    )
     assert len(made["imported"]["taken"]) == len(FILES) - 1
     with WireServer(key=KEY, models=(provider.own_name,), brain=Coder()) as server:
-        bounds = ["--max-evaluations", "12", "--max-agents", "3", "--workers", "2", "--name", "grown"]
-        where = ["--seed-agent", mine, "--benchmark", suite, "--sandbox", "bubblewrap"]
+        bounds = ["--max-evaluations", "12", "--set", "budget.agents=3", "--workers", "2", "--name", "grown"]
+        where = ["--agent", mine, "--benchmark", suite, "--set", "sandbox=bubblewrap"]
         dgm("run", *where, *bounds, *provider.words(server.url))
         inside = requests_text(server)
     assert [word for word in REACHES if word not in inside] == []
@@ -125,7 +127,7 @@ def test_a_claude_folder_is_evolved_and_comes_back_as_a_patch(tmp_path):
     status = json.loads(dgm("status", "grown", "--json"))
     assert (status["agents"], status["evaluations"]["graded"]) == (3, 12), status
 
-    dgm("export", "grown", "best", "--patch", tmp_path / "better.patch")
+    dgm("export", "grown", "best", tmp_path / "better.patch")
     git(repository, "apply", str(tmp_path / "better.patch"))
     assert RULE in (repository / "CLAUDE.md").read_text()
     assert SKILL in (repository / ".claude/skills/word/SKILL.md").read_text()

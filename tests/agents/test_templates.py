@@ -14,9 +14,9 @@ from functools import partial
 
 import pytest
 
+from dgm.api.own_agent import TEMPLATES, find_template
 from dgm.messages import Reply, Role, Stop, ToolCall
 from dgm.models.builtin import command_call, finishing_call
-from dgm.sessions.agent_templates import TEMPLATES, find_template
 from tests.agents.packages import CACHE
 from tests.agents.running import SUITE, TASK, run_dgm, template_environment
 from tests.support.hosted import KEY, PROVIDERS, rows, until
@@ -112,16 +112,16 @@ def test_a_template_is_made_checked_and_evolved(name, suite, tmp_path):
     provider, mine = PROVIDERS[PROVIDER_OF.get(name, "openai-chat")], str(tmp_path / "mine")
     environment = template_environment(provider, tmp_path / "archive")
     dgm = partial(run_dgm, environment)
-    dgm("agent", "init", mine, "--from", name)
+    dgm("agent", "init", mine, "--template", name)
     if name in FOLDERS:
         skill = tmp_path / "mine" / FOLDERS[name] / "skills" / "tidy" / "SKILL.md"
         write(skill, SKILL.format(name="tidy", text="MY SKILL"))
-    said = json.loads(dgm("agent", "check", mine, "--sandbox", "bubblewrap", "--json"))
+    said = json.loads(dgm("agent", "check", mine, "--set", "sandbox=bubblewrap", "--json"))
     assert {finding["level"] for finding in said["findings"]} == {"ok"}, said["findings"]
     kills = 2 if find_template(name).program else 0
     with WireServer(key=KEY, models=(provider.own_name,), brain=Editor(), latency_s=0.3) as server:
-        bounds = ["--max-evaluations", "6", "--max-agents", "3", "--workers", "2", "--name", "grown"]
-        where = ["--seed-agent", mine, "--benchmark", str(suite), "--sandbox", "bubblewrap"]
+        bounds = ["--max-evaluations", "6", "--set", "budget.agents=3", "--workers", "2", "--name", "grown"]
+        where = ["--agent", mine, "--benchmark", str(suite), "--set", "sandbox=bubblewrap"]
         command = ["run", *where, *bounds, *provider.words(server.url)]
         for _ in range(kills):
             kill_after(4, command, environment, server)
@@ -129,7 +129,7 @@ def test_a_template_is_made_checked_and_evolved(name, suite, tmp_path):
         dgm(*command)
     status = json.loads(dgm("status", "grown", "--json"))
     assert (status["agents"], status["evaluations"]["graded"]) == (3, 6), status
-    assert re.search(r"^\+RULE = \d", dgm("diff", "grown", "1"), re.MULTILINE)
+    assert re.search(r"^\+RULE = \d", dgm("show", "grown", "1", "--diff"), re.MULTILINE)
     asked = [str(request.body) for request in server.requests]
     solving = [text for text in asked if "Child number: " not in text]
     assert not any(TEAM in text for text in solving)
@@ -146,8 +146,8 @@ def test_a_template_is_made_checked_and_evolved(name, suite, tmp_path):
         )
         assert len(set(counts)) == 1, f"killed evaluations paid for as many calls as others: {counts}"
         for module in ("dgm", "tests.agents.another_day"):
-            dgm("replay", "grown", "evaluations", "--perform", module=module)
-            dgm("replay", "grown", "lineage", "1", module=module)
+            dgm("replay", "grown", "--what", "work", module=module)
+            dgm("replay", "grown", "1", "--what", "lineage", module=module)
 
 
 def kill_after(answers, command, environment, server):

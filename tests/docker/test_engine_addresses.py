@@ -9,8 +9,8 @@ import signal
 import pytest
 
 from dgm.errors import Infrastructure
+from dgm.sandboxes import recipes
 from dgm.sandboxes.docker import DockerEngine
-from dgm.sessions.sandbox_images import list_images
 from tests.docker.conftest import spec
 from tests.support.engine_forward import (
     forward_tcp,
@@ -126,4 +126,4 @@ def test_calls_by_ssh_share_connections_and_one_that_broke_is_made_again(ssh, ru
 
 
 def test_images_are_listed_by_ssh(ssh):
-    assert "python" in [row["recipe"] for row in list_images() if row["built"]]
+    assert recipes.load("python").tag in DockerEngine().task_images.list_recipes()

@@ -69,7 +69,7 @@ def test_a_search_outlives_its_engine(restartable, tmp_path):
     environment = {**os.environ, "DGM_ARCHIVE": str(tmp_path)}
     words = [sys.executable, "-m", "dgm", "run", "--model", "offline", "--name", "outage", "--json"]
     process = subprocess.Popen(
-        [*words, "--sandbox", "docker", "--workers", "2", "--max-evaluations", str(EVALUATIONS)],
+        [*words, "--set", "sandbox=docker", "--workers", "2", "--max-evaluations", str(EVALUATIONS)],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

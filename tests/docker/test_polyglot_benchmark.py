@@ -150,7 +150,7 @@ def benchmark(language, **settings):
         (pytest.fail if must else pytest.skip)(f"NOT RUN: {found}")
     image = recipes.load(f"polyglot-{language}").tag
     if image not in found.task_images.list_recipes() and not must:
-        pytest.skip(f"NOT RUN: no image for {language}: dgm sandbox build polyglot-{language}")
+        pytest.skip(f"NOT RUN: no image for {language}: dgm doctor --build polyglot-{language}")
     chosen = PolyglotSettings(languages=(language,), **settings)
     return PolyglotBenchmark(asset("benchmarks", "polyglot"), found, chosen)
 

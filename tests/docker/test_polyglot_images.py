@@ -56,7 +56,7 @@ def _require(engine, name):
     if os.environ.get("DGM_BUILD_POLYGLOT") == "1":
         engine.build(name)
     elif recipes.load(name).tag not in engine.task_images.list_recipes():
-        pytest.skip(f"NOT RUN: the image is not built: dgm sandbox build {name}, or DGM_BUILD_POLYGLOT=1")
+        pytest.skip(f"NOT RUN: the image is not built: dgm doctor --build {name}, or DGM_BUILD_POLYGLOT=1")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -72,7 +72,7 @@ def test_files_of_an_image_are_put_back_from_it(engine, tmp_path):
 @pytest.mark.parametrize(
     ("dockerfile", "message"),
     [
-        ("FROM dgm/python\nWORKDIR /app\nRUN exit 3\n", r"cannot be built: .*non-zero code: 3.*dgm trust SUITE --net"),
+        ("FROM dgm/python\nWORKDIR /app\nRUN exit 3\n", r"cannot be built: .*non-zero code: 3.*dgm\.trust\(SUITE, net"),
         ("FROM no.such.registry.invalid/x:1\nWORKDIR /app\n", "the engine has no such image and no registry offers it"),
         ("WORKDIR /app\n", "has no FROM line"),
         ("FROM dgm/python\nWORKDIR /app\nCOPY nothing.txt .\n", "cannot be built"),

@@ -46,7 +46,7 @@ def test_a_search_and_the_look_at_it(start, tmp_path):
     evaluations, calls = perform_search(tmp_path, "bare", start)
     assert (evaluations["graded"], evaluations["invalid"]) == (EVALUATIONS, 0)
     assert calls > 0
-    words = [*start, sys.executable, "-m", "dgm", "list", "--json"]
+    words = [*start, sys.executable, "-m", "dgm", "status", "--json"]
     environment = {**os.environ, "DGM_ARCHIVE": str(tmp_path)}
     listed = subprocess.run(words, capture_output=True, env=environment, cwd=tmp_path, check=True)
     (row,) = json.loads(listed.stdout)["runs"]

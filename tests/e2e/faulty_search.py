@@ -87,9 +87,20 @@ def _search(trial: Trial, archive: Path, name: str, script: Script) -> Performed
 
 
 def _command(trial: Trial, provider: Provider, url: str, name: str) -> list[str]:
-    words = [sys.executable, "-m", "dgm", "run", "--name", name, "--sandbox", "bubblewrap", "--workers", "1"]
+    words = [
+        sys.executable,
+        "-m",
+        "dgm",
+        "run",
+        "--name",
+        name,
+        "--set",
+        "sandbox=bubblewrap",
+        "--workers",
+        "1",
+    ]
     words += ["--max-evaluations", str(trial.evaluations), "--seed", str(trial.seed), "--json"]
-    words += ["--seed-agent", "plain"]
+    words += ["--agent", "plain"]
     return words + provider.words(url, timeout_s=trial.timeout_s)
 
 

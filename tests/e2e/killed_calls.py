@@ -97,12 +97,19 @@ def _first(trial: Trial, benchmark: Path, url: str) -> list[str]:
         model,
         "--benchmark",
         str(benchmark),
-        "--seed-agent",
+        "--agent",
         str(HERE / "agents" / "streams"),
     ]
-    given += ["--max-evaluations", str(trial.tasks), "--max-agents", "1", "--workers", str(trial.workers)]
+    given += [
+        "--max-evaluations",
+        str(trial.tasks),
+        "--set",
+        "budget.agents=1",
+        "--workers",
+        str(trial.workers),
+    ]
     given += [word for each in settings for word in ("--set", each)]
-    return ["run", "--name", NAME, "--sandbox", "bubblewrap", *given]
+    return ["run", "--name", NAME, "--set", "sandbox=bubblewrap", *given]
 
 
 def _perform(trial: Trial, archive: Path, provider: StreamingProvider, first: list[str]) -> dict[str, object]:
@@ -142,7 +149,7 @@ def _perform(trial: Trial, archive: Path, provider: StreamingProvider, first: li
         before = set(log.answered.values())
         command = ["resume", NAME]
     audit = _audit(folder, provider, found)
-    replay = _dgm(["replay", NAME, "evaluations", "--perform", "--json"], environment)
+    replay = _dgm(["replay", NAME, "--what", "work", "--json"], environment)
     return {
         **audit,
         "replay_exit": replay.returncode,

@@ -45,7 +45,7 @@ def perform(trial: Trial, archive: Path) -> dict[str, object]:
     chance = Random(trial.seed)
     first = ["run", "--model", "offline", "--name", "killed", "--benchmark", trial.benchmark, "--seed", "5"]
     first += ["--max-evaluations", str(trial.evaluations)]
-    first += ["--workers", str(trial.workers), "--sandbox", trial.sandbox]
+    first += ["--workers", str(trial.workers), "--set", f"sandbox={trial.sandbox}"]
     command, killed, began = first, 0, time.monotonic()
     while True:
         written = _events(archive / "killed" / "events.db")

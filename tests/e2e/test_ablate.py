@@ -22,7 +22,7 @@ def test_parts_are_left_out_on_the_same_tasks_and_paid_once(dgm, tmp_path, monke
     if not shutil.which("bwrap"):
         pytest.skip("bubblewrap is not installed")
     mine, suite = tmp_path / "mine", make_tickets(tmp_path / "tickets", 2)
-    dgm("agent", "init", mine, "--from", "shell")
+    dgm("agent", "init", mine, "--template", "shell")
     (mine / "prompt.md").write_text(INSTRUCTIONS)
     (mine / NEEDED).parent.mkdir(parents=True)
     (mine / NEEDED).write_text("Fix it.\n")
@@ -31,23 +31,22 @@ def test_parts_are_left_out_on_the_same_tasks_and_paid_once(dgm, tmp_path, monke
     (mine / "agent.toml").write_text(manifest.replace('check = ["sh", "run.sh", "--check"]', check))
     program = replace(dgm, environment={PROVIDER.key_env: KEY})
     with WireServer(key=KEY, models=(PROVIDER.own_name,), brain=Obedient()) as server:
-        words = ["agent", "ablate", mine, "--benchmark", suite, "--sandbox", "bubblewrap"]
-        words += ["--part", HARMFUL, "--part", ".claude/*", *PROVIDER.words(server.url)]
+        words = ["agent", "ablate", mine, "--benchmark", suite, "--set", "sandbox=bubblewrap"]
+        words = [*words[:3], HARMFUL, ".claude/*", *words[3:], *PROVIDER.words(server.url)]
         for name, value in program.variables.items():
             monkeypatch.setenv(name, value)
         options = [word for word in PROVIDER.words(server.url)[2:] if word != "--set"]
         conditions = {
             "benchmark": suite,
-            "sandbox": "bubblewrap",
             "model": PROVIDER.model,
-            "settings": dict(option.split("=", 1) for option in options),
+            "settings": ["sandbox=bubblewrap", *options],
         }
-        with pytest.raises(UserError, match=r"max_usd is missing: 2 evaluations"):
-            python.ablate(mine, parts=[HARMFUL], tasks=["ticket-00"], **conditions)
+        with pytest.raises(UserError, match=r"max_usd: is missing: 2 evaluations"):
+            python.agent_ablate(mine, HARMFUL, tasks=["ticket-00"], **conditions)
         assert server.answered == 0
         first = program.json(*words, "--max-usd", 1)
         paid = server.answered
-        result = python.ablate(mine, parts=[HARMFUL, ".claude/*"], **conditions)
+        result = python.agent_ablate(mine, HARMFUL, ".claude/*", **conditions)
         assert server.answered == paid
     needed, harmful = first["parts"]
     assert (needed["part"], needed["effect"]) == (NEEDED, "needed to start")
@@ -58,5 +57,5 @@ def test_parts_are_left_out_on_the_same_tasks_and_paid_once(dgm, tmp_path, monke
     turns = json.loads((Path(first["folder"]) / "ablation.json").read_text())
     assert list(turns.values()).count(None) == 1 and len(turns) == 3
     assert first["missing"] == 0
-    again = json.loads(json.dumps(result.record()))
-    assert again == {**first, "ended": again["ended"]}
+    again = json.loads(result.model_dump_json())
+    assert again == {**first, "ended": again["ended"], "message": again["message"]}

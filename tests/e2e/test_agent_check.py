@@ -1,6 +1,5 @@
 """``dgm agent check`` in real sandboxes: a good agent, one with every fault that only a try shows, and a real model."""
 
-import json
 import shutil
 from dataclasses import replace
 
@@ -39,8 +38,8 @@ def sandbox():
 
 
 def check(dgm, folder, *words, code=0):
-    said = dgm.json("agent", "check", folder, "--sandbox", "bubblewrap", *words, code=code)
-    return {finding["part"]: (finding["level"], finding["write"]) for finding in said["findings"]}
+    said = dgm.json("agent", "check", folder, "--set", "sandbox=bubblewrap", *words, code=code)
+    return {finding["part"]: (finding["level"], finding["advice"]) for finding in said["findings"]}
 
 
 def test_what_only_a_try_shows_is_told_with_what_to_write(dgm, tmp_path):
@@ -62,33 +61,9 @@ def test_what_only_a_try_shows_is_told_with_what_to_write(dgm, tmp_path):
 
 def test_a_model_is_asked_only_where_one_is_named(dgm, tmp_path):
     steps = [Step("", (("bash", {"command": "echo ready > status.txt"}),)), Step("It is ready.")]
-    dgm("agent", "init", tmp_path / "mine", "--from", "shell")
+    dgm("agent", "init", tmp_path / "mine", "--template", "shell")
     with WireServer(key=KEY, models=(PROVIDER.own_name,), brain=Planned(steps)) as server:
         program = replace(dgm, environment={PROVIDER.key_env: KEY})
         words = PROVIDER.words(server.url)
         found = check(program, tmp_path / "mine", *words)
     assert found["model"] == ("ok", "")
-
-
-@pytest.mark.parametrize(
-    ("files", "part", "said"),
-    [
-        ({}, "manifest", "no agent.toml at the top of the agent's folder"),
-        ({"agent.toml": TOML + "colour = 'blue'"}, "manifest", "agent.toml: unknown key 'agent.colour'"),
-        ({"agent.toml": TOML}, "editable", "no file matches agent.py"),
-    ],
-)
-def test_a_folder_that_is_no_agent_is_told_without_a_sandbox(dgm, tmp_path, files, part, said):
-    for name, text in files.items():
-        (tmp_path / name).write_text(text)
-    done = dgm("agent", "check", tmp_path, "--json", code=1)
-    stopping = [one for one in json.loads(done.stdout)["findings"] if one["level"] == "stop"]
-    assert [(one["part"], one["said"]) for one in stopping] == [(part, said)]
-
-
-def test_what_is_no_folder_is_refused(dgm, tmp_path):
-    done = dgm("agent", "check", tmp_path / "none", code=2)
-    assert (
-        done.stderr
-        == f"dgm: {tmp_path}/none: not a folder; make an agent there: dgm agent init {tmp_path}/none\n"
-    )

@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from dgm import open as dgm_open
 from tests.support.program import PATIENCE_S
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
@@ -59,8 +60,8 @@ def test_a_search_goes_on_while_children_wait_and_takes_answers_that_were_given_
     flags = [
         "--model",
         "offline",
-        "--sandbox",
-        "bubblewrap",
+        "--set",
+        "sandbox=bubblewrap",
         "--seed",
         "3",
         "--workers",
@@ -82,10 +83,11 @@ def test_a_search_goes_on_while_children_wait_and_takes_answers_that_were_given_
     finally:
         os.kill(search.pid, signal.SIGKILL)
         search.wait()
-    dgm("archive", "verify", "asked")
+    with dgm_open(dgm.archive / "asked") as run:
+        run.verify()
     graded = len(bodies(folder, "task_graded"))
 
-    assert "when the run goes on: dgm resume asked" in dgm("approve", "asked", "--yes", child).stdout
+    assert "when the run is resumed: dgm resume asked" in dgm("approve", "asked", child, "yes").stdout
     others = [each["child"] for each in dgm.json("approve", "asked")["children"] if each["child"] != child]
     dgm("resume", "asked", "--max-evaluations", graded + 1)
     born = [each for _, action, each in bodies(folder, "agent_born") if action == child]
@@ -98,15 +100,16 @@ def test_a_search_goes_on_while_children_wait_and_takes_answers_that_were_given_
     assert set(others) <= set(waiting)
     assert child not in waiting
     if waiting:
-        no = [word for each in waiting for word in ("--no", each)]
-        dgm("approve", "asked", *no, "--reason", "enough for today")
+        for each in waiting:
+            dgm("approve", "asked", each, "no", "--reason", "enough for today")
         dgm("resume", "asked", "--max-evaluations", graded + 2)
         dead = {action: each for _, action, each in bodies(folder, "agent_stillborn")}
         assert all(dead[each]["stage"] == "rejected" for each in waiting)
         assert all(dead[each]["reason"] == "enough for today" for each in waiting)
-        dgm("approve", "asked", "--yes", waiting[0], code=2)
-    dgm("archive", "verify", "asked")
-    assert dgm.json("replay", "asked", "decisions")["differing"] == 0
+        dgm("approve", "asked", waiting[0], "yes", code=2)
+    with dgm_open(dgm.archive / "asked") as run:
+        run.verify()
+    assert dgm.json("replay", "asked")["differing"] == 0
 
 
 def after(folder, seq):

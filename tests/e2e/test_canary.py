@@ -84,14 +84,22 @@ def test_mining_a_hostile_repository_tells_it_nothing(machine, name):
     files = {path: machine.fill(text) for path, text in REPOSITORIES[name].items()}
     fix = FIX if "pyproject.toml" in files else {"README.md": "sums\n"}
     repo = make_history(machine.folder / "repo", [("begin", files), ("Halve by two", fix)])
-    options = ("--bugs", "0", "--holdout", "0", "--sandbox", "bubblewrap")
+    options = ("--bugs", "0", "--set", "mining.holdout=0", "--set", "sandbox=bubblewrap")
     done = machine.dgm("benchmark", "mine", repo, "--out", "suite", *options)
     assert done.returncode == (0 if fix is FIX else 2), done.stderr
     if fix is FIX:
-        assert machine.dgm("benchmark", "verify", "suite", "--sandbox", "bubblewrap").returncode == 0
+        assert machine.dgm("benchmark", "verify", "suite", "--set", "sandbox=bubblewrap").returncode == 0
     subprocess.run(["git", "clone", "-q", repo, machine.folder / "checkout"], check=True)
-    words = ("--agent", "example:best", "--repo", "checkout", "--model", "offline", "--sandbox", "bubblewrap")
-    assert machine.dgm("solve", *words, "half(4) must be 2").returncode in (0, 1)
+    words = (
+        "example:best",
+        "checkout",
+        "half(4) must be 2",
+        "--model",
+        "offline",
+        "--set",
+        "sandbox=bubblewrap",
+    )
+    assert machine.dgm("solve", *words).returncode in (0, 1)
     machine.check()
 
 
@@ -104,7 +112,8 @@ def test_a_command_of_the_users_own_meets_no_secret_either(machine, language):
     setup = machine.fill(
         f'({THIEF}; cat {{home}}/.npmrc /root/.* ; ls /home) >"$DGM_PACKAGES/seen" 2>&1; true'
     )
-    options = ("--setup", setup, "--language", language, "--out", "suite", "--sandbox", "bubblewrap")
+    options = ("--setup", setup, "--out", "suite", "--set", f"mining.language={language}")
+    options += ("--set", "sandbox=bubblewrap")
     done = machine.dgm("benchmark", "mine", repo, *options)
     assert done.returncode == 2
     machine.check()
@@ -112,11 +121,8 @@ def test_a_command_of_the_users_own_meets_no_secret_either(machine, language):
     assert "HTTPS_PROXY" in seen.read_text()
 
 
-@pytest.mark.parametrize(
-    "command", [("agent", "check", "{agent}"), ("solve", "--agent", "{agent}", "--repo", "repo", "do it")]
-)
 @pytest.mark.parametrize("name", AGENTS)
-def test_a_hostile_agent_gets_nothing_by_its_packages(machine, name, command):
+def test_a_hostile_agent_gets_nothing_by_its_packages(machine, name):
     machine.dgm("agent", "init", "stranger")
     agent = machine.folder / "stranger"
     line, files = AGENTS[name]
@@ -126,6 +132,6 @@ def test_a_hostile_agent_gets_nothing_by_its_packages(machine, name, command):
     for path, text in files.items():
         (agent / path).parent.mkdir(parents=True, exist_ok=True)
         (agent / path).write_text(machine.fill(text))
-    done = machine.dgm(*command, "--sandbox", "bubblewrap")
+    done = machine.dgm("agent", "check", "{agent}", "--set", "sandbox=bubblewrap")
     assert done.returncode in (1, 2), done.stdout + done.stderr
     machine.check()

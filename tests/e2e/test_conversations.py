@@ -83,24 +83,29 @@ def run(request, tmp_path_factory):
 
 
 def test_the_transcript_has_each_turn_of_all_conversations_once(run, dgm):
-    record = dgm.json("show", run.folder, "seed", "--transcript", TASK)
-    main, title, _ = record["threads"]
-    assert [each["calls"] for each in record["threads"]] == [6, 1, 2]
+    (attempt,) = dgm.json("show", run.folder, "seed", "--task", TASK)["attempts"]
+    threads = attempt["transcript"]["threads"]
+    main, title, _ = threads
+    assert [thread["calls"] for thread in threads] == [6, 1, 2]
     assert len(main["segments"]) == 2
     assert main["prompts"][0]["system"].startswith("You are a coding agent.")
     assert [tool["name"] for tool in main["prompts"][0]["tools"]] == ["bash"]
     assert title["prompts"][0]["tools"] == []
-    calls = [
-        (turn["thread"], tool["arguments"]) for turn in record["turns"] for tool in turn.get("tools", ())
+    turns = [
+        (number, turn)
+        for number, thread in enumerate(threads, 1)
+        for segment in thread["segments"]
+        for turn in segment["turns"]
     ]
+    calls = [(number, tool["arguments"]) for number, turn in turns for tool in turn["tools"]]
     assert [(thread, json.loads(arguments)["command"]) for thread, arguments in calls] == [
         *((1, f"step {number}") for number in (0, 1, 4, 5, 6)),
         *((3, f"step {number}") for number in (2, 3)),
     ]
-    texts = [turn["text"] for turn in record["turns"]]
+    texts = [turn["text"] for _, turn in turns]
     assert not any("Always look before you leap." in text for text in texts)
     assert sum("HELPER: find the test" in text for text in texts) == 1
-    shown = dgm("show", run.folder, "seed", "--transcript", TASK).stdout
+    shown = dgm("show", run.folder, "seed", "--task", TASK).stdout
     assert shown.count("Always look before you leap.") == 1_000
     assert shown.count("HELPER: find the test") == 1
     assert [len(re.findall(f"result of {command}\\b", shown)) for command in COMMANDS] == [
@@ -115,7 +120,7 @@ def test_the_transcript_has_each_turn_of_all_conversations_once(run, dgm):
 
 
 def test_the_export_has_each_step_once(run, dgm, tmp_path):
-    dgm("export", run.folder, "--trajectories", tmp_path / "out")
+    dgm("export", run.folder, f"{tmp_path}/out/", "--what", "trajectories")
     (path,) = (tmp_path / "out").glob("*.json")
     steps = json.loads(path.read_text())["steps"]
     called = [call["arguments"]["command"] for step in steps for call in step.get("tool_calls", ())]

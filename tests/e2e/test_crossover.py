@@ -99,17 +99,16 @@ def check(dgm, scratch, name, tasks, least):
     )
     assert all(f'    "{field}",\n' in table.stdout for field in (*FIRST, *SECOND))
 
-    (row,) = (line for line in dgm("tree", name).stdout.splitlines() if "crossover" in line)
+    (row,) = (line for line in dgm("show", name).stdout.splitlines() if "crossover" in line)
     assert f"{CHILD} " in row and f"crossover of {A} and {B}" in row
-    records = dgm.json("tree", name)["agents"]
+    records = dgm.json("show", name)["agents"]
     assert records[CHILD]["parents"] == [A, B]
     assert CHILD in records[A]["children"] and CHILD in records[B]["children"]
-    steps = dgm.json("lineage", name, CHILD)["lineage"]
+    steps = dgm.json("show", name, CHILD, "--lineage")["lineage"]
     assert [step["agent"] for step in steps] == [0, A, CHILD]
     assert steps[-1]["parents"] == [A, B]
-    rows = dgm("lineage", name, CHILD).stdout.splitlines()
+    rows = dgm("show", name, CHILD, "--lineage").stdout.splitlines()
     assert f"crossover of {A} and {B}" in rows[-1]
-    assert any(row.split()[:2] == ["with", str(B)] for row in rows), rows
 
 
 @pytest.mark.slow

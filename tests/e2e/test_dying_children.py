@@ -42,8 +42,8 @@ def test_a_search_whose_children_all_die_ends_with_their_cause(dgm, tmp_path):
     words = [
         "--model",
         "offline",
-        "--sandbox",
-        "bubblewrap",
+        "--set",
+        "sandbox=bubblewrap",
         "--policy",
         "hgm",
         "--workers",
@@ -54,7 +54,7 @@ def test_a_search_whose_children_all_die_ends_with_their_cause(dgm, tmp_path):
     words += [
         "--max-evaluations",
         6,
-        "--seed-agent",
+        "--agent",
         tmp_path / "agent",
         "--set",
         "limits.stillborn_in_a_row=1",
@@ -63,7 +63,7 @@ def test_a_search_whose_children_all_die_ends_with_their_cause(dgm, tmp_path):
     said = "the last child died of one cause, none was born between: check: the self-check exits 1"
     assert f"the search cannot go on: {said}" in ended.stderr
     assert "limits.check_s" in ended.stderr
-    assert ended.stderr.rstrip().endswith("resume with: dgm resume dying")
+    assert ended.stderr.rstrip().endswith("to continue: dgm resume dying")
     assert "RuntimeError: \\x1b[31mthis agent was changed" in ended.stdout
     assert "\x1b" not in ended.stdout + ended.stderr
     facts = dgm.json("status", "dying")

@@ -42,7 +42,7 @@ def program(dgm):
 def priced(program, suite):
     """The record of a finished search whose best agent is not the seed."""
     dgm, server = program
-    words = ["run", "--name", "priced", "--benchmark", suite, "--sandbox", "bubblewrap", "--workers", 1]
+    words = ["run", "--name", "priced", "--benchmark", suite, "--set", "sandbox=bubblewrap", "--workers", 1]
     words += ["--policy", "greedy", "--max-evaluations", 3, "--max-usd", 1]
     return dgm.json(*words, *PROVIDER.words(server.url))
 
@@ -79,13 +79,22 @@ def test_holdout_evaluations_are_bounded_priced_and_paid_once(program, priced):
     assert (control["missing"], control["unit"], control["attempts"]) == (0, "usd", 2)
     assert control["affordable"] > 1
     assert control["took"] == control["spend"]["usd"] > 0
-    events, calls = dgm("log", exam).stdout, len(server.requests)
+    events, calls = dgm("show", exam, "--events").stdout, len(server.requests)
     assert dgm.json(*words)["holdout"] == found["holdout"]
-    assert (dgm("log", exam).stdout, len(server.requests)) == (events, calls)
+    assert (dgm("show", exam, "--events").stdout, len(server.requests)) == (events, calls)
 
 
 def test_a_control_that_would_show_nothing_is_refused_before_anything_is_spent(dgm, suite):
-    words = ["--benchmark", suite, "--model", "offline", "--sandbox", "bubblewrap", "--max-evaluations", 1]
+    words = [
+        "--benchmark",
+        suite,
+        "--model",
+        "offline",
+        "--set",
+        "sandbox=bubblewrap",
+        "--max-evaluations",
+        1,
+    ]
     dgm.json("run", "--name", "repeating", *words)
     refused = dgm("report", "repeating", "--control", "--yes", code=2)
     assert refused.stderr.count("\n") == 1

@@ -28,7 +28,8 @@ class InTurn:
         pass
 """
 PROGRAM = """
-import json, sys
+import sys
+from pathlib import Path
 import dgm
 from in_turn import InTurn
 
@@ -38,11 +39,10 @@ run = dgm.evolve(
     model="offline",
     policy=InTurn(),
     operators=["self-edit"],
-    budget=dgm.Budget(evaluations=2),
-    sandbox="bubblewrap",
+    max_evaluations=2,
     workers=1,
     name="first",
-    settings={"limits.calls": 40},
+    settings={"limits.calls": 40, "sandbox": "bubblewrap"},
     on_event=heard.append,
 )
 assert run.state == "goal reached", run.ending
@@ -52,14 +52,15 @@ assert list(frame["policy"].unique()) == ["in_turn:InTurn"]
 assert len(frame) == 2 and len(run.agents) == 2
 best = run.best
 assert 0 < best.lower_bound < 1 and best.own.n >= 0
-assert [step.agent.id for step in run.agents[1].lineage] == [0, 1]
+assert [step.agent for step in run.agents[1].lineage.lineage] == [0, 1]
 assert run.agents[1].diff().startswith("diff --git")
-assert (run.agents[1].checkout("child") / "agent.toml").is_file()
-run.report().save("report.html")
-again = dgm.open("first").resume(budget=dgm.Budget(evaluations=3))
+run.agents[1].export("child/")
+assert Path("child/agent.toml").is_file()
+run.report(html="report.html")
+again = dgm.open("first").resume(max_evaluations=3)
 assert (again.state, len(again.evaluations)) == ("goal reached", 3)
-assert dgm.replay.decisions(again.run).differing == 0
-print(json.dumps(again.status()["best"]))
+assert again.replay().differing == 0
+print(again.view.best.model_dump_json())
 """
 STOPPED = """
 import sys
@@ -70,7 +71,12 @@ def stop(recorded):
         assert dgm.open("stopped").stop(now="now" in sys.argv)
 
 run = dgm.evolve(
-    benchmark=sys.argv[1], model="offline", sandbox="bubblewrap", workers=1, name="stopped", on_event=stop
+    benchmark=sys.argv[1],
+    model="offline",
+    workers=1,
+    name="stopped",
+    settings={"sandbox": "bubblewrap"},
+    on_event=stop,
 )
 assert (run.state, run.ending.reason, len(run.evaluations) < 160) == ("stopped", "stopped", True)
 print("the program goes on")
@@ -83,43 +89,42 @@ heard = []
 suite = pathlib.Path(sys.argv[1])
 best = dgm.open("first").best
 done = dgm.evaluate(best, split="search", max_usd=0.5, on_event=heard.append)
-assert done.missing == 0 and done.tallies[f"agent {best.id}"].n == 1
-assert done.folder.parent.name == "first"
+assert done.missing == 0 and done.agents[0].tally.n == 1
+assert pathlib.Path(done.folder).parent.name == "first"
 assert [type(told.event).__name__ for told in heard].count("TaskGraded") == 1
-again = dgm.evaluate([best], split="search", on_event=lambda told: sys.exit("nothing was left to do"))
-assert (again.folder, again.ending.message) == (done.folder, "all of it was done before")
+again = dgm.evaluate(best, split="search", on_event=lambda told: sys.exit("nothing was left to do"))
+assert (again.folder, again.message) == (done.folder, "all of it was done before")
 assert len(dgm.open(done.folder).evaluations) == 1
 (task,) = best.run.tree.tasks
-graded = dgm.open("first").replay.evaluations([best.id], sandbox="bubblewrap")
-assert [each.match for each in graded] == ["same"], graded
+graded = dgm.open("first").replay(best.id, what="evaluations", settings={"sandbox": "bubblewrap"})
+assert graded.identical and len(graded.evaluations) == 1, graded
 patch = (suite / "tasks" / task / "solution.patch").read_text()
 rows = [{"instance_id": task, "model_name_or_path": "me", "model_patch": patch}]
 pathlib.Path("mine.json").write_text(json.dumps(rows))
-graded = dgm.grade_predictions("mine.json", suite, sandbox="bubblewrap", into="graded")
-assert graded.tallies["me"].resolved == 1
-assert graded.record["report"]["resolved_ids"] == [task]
+graded = dgm.evaluate("mine.json", benchmark=suite, settings={"sandbox": "bubblewrap"}, into="graded")
+assert graded.agents[0].tally.resolved == 1
+assert graded.report["resolved_ids"] == [task]
 """
-SWEEP = """
-import pathlib, sys
+BATCH = """
+import sys
 import dgm
 
-pathlib.Path("pair.toml").write_text(f'''[sweep]
-seeds = [5, 6]
-at_once = 2
-[base]
-benchmark = "{sys.argv[1]}"
-model = "offline"
-sandbox = "bubblewrap"
-workers = 1
-budget.evaluations = 1
-''')
-told = []
-done = dgm.sweep("pair.toml", on_event=told.append)
-assert done.finished and done.outcome == "of 2 runs: 2 done", done.outcome
-assert sorted(each.moment for each in told) == ["begun", "begun", "ended", "ended"]
-assert [row["run"] for row in done.runs] == ["pair-5", "pair-6"]
-assert dgm.compare(done.name).record["pairs_of_tasks"]
-assert dgm.sweep("pair.toml", on_event=lambda each: sys.exit("nothing was left to do")).finished
+settings = {
+    "benchmark": sys.argv[1],
+    "model": "offline",
+    "sandbox": "bubblewrap",
+    "workers": 1,
+    "budget.evaluations": 1,
+}
+events = []
+batch = dgm.evolve_batch(name="pair", seeds=[5, 6], parallel=2, settings=settings, on_run=events.append)
+assert batch.exit_code == 0, batch
+assert sorted(run.stage.value for run in events) == ["finished", "finished", "running", "running"]
+assert [(run.run, run.seed, run.evaluations) for run in batch.runs] == [("pair-5", 5, 1), ("pair-6", 6, 1)]
+again = dgm.evolve_batch(
+    name="pair", seeds="5:7", settings=settings, on_run=lambda run: sys.exit("nothing was left to do")
+)
+assert again.exit_code == 0
 """
 REPAIR = """
 import pathlib, sys
@@ -131,11 +136,15 @@ repo.joinpath("sums/__init__.py").write_text("def double(number):\\n    return n
 before = repo.joinpath("sums/__init__.py").read_text()
 seed = dgm.open("first").agents[0]
 said = "double(2) should be 4, not 6: it is half as much again."
-solution = dgm.solve(seed, repo, said, sandbox="bubblewrap", timeout_s=120, max_usd=1)
+lines = []
+settings = {"sandbox": "bubblewrap", "limits.solve_s": 120}
+solution = dgm.solve(seed, repo, said, settings=settings, max_usd=1, on_progress=lines.append)
 assert repo.joinpath("sums/__init__.py").read_text() == before
-assert solution.spent.calls > 0 and not solution.timed_out, solution.output
+assert solution.spend.calls > 0 and not solution.timed_out, solution.output
+assert any("works on a copy" in line for line in lines)
+assert bool(solution.patch) != bool(solution.why_empty)
 if solution.patch:
-    assert solution.save().read_text() == solution.patch
+    assert pathlib.Path(solution.patch_file).read_text() == solution.patch
     solution.apply()
     assert repo.joinpath(solution.changed[0]).read_text() != before
 """
@@ -194,9 +203,9 @@ def test_a_program_lets_an_agent_work_on_a_repository(folder):
 
 
 @pytest.mark.sandbox
-def test_a_program_performs_a_sweep(folder):
-    (folder / "sweep.py").write_text(SWEEP)
-    done = _python(folder, "sweep.py", str(folder / "suite"))
+def test_a_program_performs_a_batch(folder):
+    (folder / "batch.py").write_text(BATCH)
+    done = _python(folder, "batch.py", str(folder / "suite"))
     assert done.returncode == 0, done.stderr
 
 
@@ -206,15 +215,15 @@ def test_commands_read_a_run_whose_policy_they_cannot_import(folder):
     said = _python(folder, "-P", "-m", "dgm", "status", "first", "--json")
     assert said.returncode == 0, said.stderr
     assert json.loads(said.stdout)["best"] == json.loads((folder / "best.json").read_text())
-    refused = _python(folder, "-P", "-m", "dgm", "replay", "first", "decisions")
+    refused = _python(folder, "-P", "-m", "dgm", "replay", "first")
     assert refused.returncode == 2
     assert refused.stderr.startswith("dgm: in_turn:InTurn, one of the policies, cannot be imported here")
-    replayed = _python(folder, "-P", "-m", "dgm", "replay", "first", "decisions", path=str(folder))
+    replayed = _python(folder, "-P", "-m", "dgm", "replay", "first", path=str(folder))
     assert (replayed.returncode, "all identical" in replayed.stdout) == (0, True)
 
 
 @pytest.mark.sandbox
 def test_a_changed_policy_is_told_of_before_a_replay(folder, tmp_path):
     (tmp_path / "in_turn.py").write_text(POLICY + "# changed\n")
-    said = _python(folder, "-P", "-m", "dgm", "replay", "first", "decisions", path=str(tmp_path))
+    said = _python(folder, "-P", "-m", "dgm", "replay", "first", path=str(tmp_path))
     assert "in_turn:InTurn, one of its policies, has changed since the run began" in said.stderr

@@ -27,7 +27,7 @@ def searches(dgm):
         pytest.skip("bubblewrap is not installed")
 
     def start(name, *words, archive=dgm.archive):
-        given = ["--model", "offline", "--name", name, "--sandbox", "bubblewrap", *map(str, words)]
+        given = ["--model", "offline", "--name", name, "--set", "sandbox=bubblewrap", *map(str, words)]
         process = subprocess.Popen(
             [sys.executable, "-m", "dgm", "run", *given],
             env={**os.environ, "DGM_ARCHIVE": str(archive)},
@@ -79,7 +79,7 @@ def test_ctrl_c_ends_in_good_order(dgm, started):
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes of the group
     _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0
-    assert "resume with: dgm resume once" in errors
+    assert "to continue: dgm resume once" in errors
     status = dgm.json("status", "once")
     assert status["evaluations"]["invalid"] == 0
     assert (status["state"], status["running"]) == ("stopped", 0)
@@ -104,7 +104,7 @@ def test_twice_stops_at_once_and_loses_nothing_recorded(dgm, started):
 def test_a_run_is_read_while_it_is_written(dgm, busy):
     seen = [dgm.json("status", "busy")["evaluations"]["graded"] for _ in range(3)]
     assert seen == sorted(seen)
-    assert dgm.json("tree", "busy")["agents"][0]["id"] == 0
+    assert dgm.json("show", "busy")["agents"][0]["agent"] == 0
 
 
 def test_a_second_writer_is_refused_by_name(dgm, busy):
@@ -125,7 +125,7 @@ def test_the_same_run_twice_is_the_same_run(dgm, searched):
     dgm(*SMALL, "--name", "again", cold=True)
     logs = []
     for name in ("small", "again"):
-        agents = [a["commit"] for a in dgm.json("tree", name)["agents"]]
+        agents = [a["commit"] for a in dgm.json("show", name)["agents"]]
         with contextlib.closing(sqlite3.connect(dgm.archive / name / "events.db")) as connection:
             verdicts = connection.execute(
                 "select action, agent, task, verdict, reason from evaluations"

@@ -90,7 +90,7 @@ def run_with_debug_log(program, log, *command):
 
 def search(provider, server, name, *more):
     return [
-        *("run", "--name", name, "--sandbox", "bubblewrap", "--seed-agent", str(SNOOP), "--workers", "1"),
+        *("run", "--name", name, "--set", "sandbox=bubblewrap", "--agent", str(SNOOP), "--workers", "1"),
         *("--max-evaluations", "2", *provider.words(server.url), *more),
     ]
 
@@ -109,11 +109,11 @@ def test_a_planted_key_is_found_nowhere(program, name, tmp_path):
             program, tmp_path / "wrong.log", "resume", run.name, "--max-evaluations", "9"
         )
         assert wrong == 2
-    looks = (["status"], ["show", 0], ["log"], ["report"], ["tree"], ["lineage", "best"])
+    looks = (["status"], ["show"], ["show", 0], ["show", "--events"], ["report"], ["show", "--lineage"])
     looked = [program(words[0], run.name, *words[1:]).stdout.encode() for words in looks]
     packed, unpacked = tmp_path / "leak.dgm", tmp_path / "unpacked"
-    program("archive", "pack", run.name, packed)
-    program("archive", "unpack", packed, unpacked)
+    program("export", run.name, packed)
+    program("export", packed, f"{unpacked}/")
 
     places = {
         "run": list(contents(run)),

@@ -34,27 +34,35 @@ def test_what_a_resume_mends_holds_from_then_on_and_replays(dgm, tmp_path):
     archive = tmp_path / "archive"
     program = replace(dgm, archive=archive, environment={PROVIDER.key_env: KEY})
     with WireServer(key=KEY, models=(PROVIDER.own_name,), brain=brain) as server:
-        words = [*PROVIDER.words(server.url), "--sandbox", "bubblewrap", "--benchmark", suite, "--workers", 1]
-        words += ["--seed-agent", "plain"]
-        program("run", "--name", "it", *words, "--max-evaluations", EVALUATIONS, "--max-agents", 1)
+        words = [
+            *PROVIDER.words(server.url),
+            "--set",
+            "sandbox=bubblewrap",
+            "--benchmark",
+            suite,
+            "--workers",
+            1,
+        ]
+        words += ["--agent", "plain"]
+        program("run", "--name", "it", *words, "--max-evaluations", EVALUATIONS, "--set", "budget.agents=1")
         assert program.json("status", "it")["evaluations"]["unresolved"] == EVALUATIONS
         brain.refuses = False
 
         shutil.move(suite, moved)
         resume = ["resume", "it"]
-        assert "if it was moved, say where it is" in program(*resume, code=2).stderr
+        assert "if it was moved, set benchmark to its new path" in program(*resume, code=2).stderr
         other = shutil.copytree(moved, tmp_path / "other")
         (other / "suite.toml").write_text((other / "suite.toml").read_text() + "\n# another\n")
-        changed_suite = program(*resume, "--benchmark", other, code=2).stderr
+        changed_suite = program(*resume, "--set", f"benchmark={other}", code=2).stderr
         assert "has changed since the run began" in changed_suite
         assert f"begun by dgm {__version__}: go on with that dgm" in changed_suite
         refused = program(*resume, "--set", "policy.name=hgm", code=2).stderr
-        assert "dgm resume sets models.*, providers.*, limits.*, workers, sandbox and scale.* only" in refused
+        assert "setting policy cannot be changed; those that can are models, providers, limits" in refused
         assert not events(archive / "it", "run_changed")
 
-        resume += ["--benchmark", moved, "--set", "limits.calls=77", "--regrade", "refused"]
+        resume += ["--set", f"benchmark={moved}", "--set", "limits.calls=77", "--regrade"]
         done = program(*resume, "--max-evaluations", EVALUATIONS)
-    assert f"to be performed again: {EVALUATIONS} evaluations" in done.stderr
+    assert f"to be repeated: {EVALUATIONS} evaluations" in done.stderr
 
     (changed,) = events(archive / "it", "run_changed")
     assert changed == {"settings": {"benchmark": str(moved), "limits": {"calls": 77}}}
@@ -70,9 +78,9 @@ def test_what_a_resume_mends_holds_from_then_on_and_replays(dgm, tmp_path):
     assert "limits.calls = 77" in program("status", "it").stdout
     assert len(program.json("show", "it", "seed")["evaluations"]) == EVALUATIONS
 
-    assert program.json("replay", "it", "decisions")["differing"] == 0
-    program("replay", "it", "evaluations")
-    program("replay", "it", "evaluations", "--perform")
+    assert program.json("replay", "it")["differing"] == 0
+    program("replay", "it", "--what", "evaluations")
+    program("replay", "it", "--what", "work")
 
     program("archive", "pack", "it", tmp_path / "it.dgm")
     program("archive", "unpack", tmp_path / "it.dgm", tmp_path / "unpacked")

@@ -38,10 +38,10 @@ def command(repo, out):
         SETUP,
         "--bugs",
         "0",
-        "--holdout",
-        "0.5",
-        "--sandbox",
-        "bubblewrap",
+        "--set",
+        "mining.holdout=0.5",
+        "--set",
+        "sandbox=bubblewrap",
         "--json",
     ]
     return [sys.executable, "-m", "dgm", "benchmark", "mine", str(repo), *options]

@@ -117,7 +117,12 @@ def test_the_tests_of_ctest_are_those_of_their_declaration(tmp_path, engine_name
 
 def test_cases_are_those_of_their_files_where_they_are_reported(tmp_path, engine_name):
     suite, task = mine(
-        tmp_path, engine_name, "--test", CASES, "--report", "$DGM_BUILD/*.xml", "--report", "**/report.xml"
+        tmp_path,
+        engine_name,
+        "--test",
+        CASES,
+        "--set",
+        'mining.reports=["$DGM_BUILD/*.xml", "**/report.xml"]',
     )
     tests = suite.record(task.id).tests
     assert tests.fail_to_pass == ("tests/half_test.cpp::halves",)

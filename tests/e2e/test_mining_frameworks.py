@@ -138,7 +138,7 @@ def test_cases_of_a_framework_are_named_and_watched(tmp_path, engine_name, frame
     engine = find_engine(engine_name, "c++", "cmake", "ctest")
     if engine_name == "bubblewrap" and not Path("/usr/include", framework).is_dir():
         pytest.skip(f"NOT RUN with bubblewrap: {framework} is not installed")
-    suite, report = mine_steps(tmp_path, make_steps(framework), engine, "--language", "cpp")
+    suite, report = mine_steps(tmp_path, make_steps(framework), engine, "--set", "mining.language=cpp")
     assert report["tasks"] == {"history": 1}
     (task,) = suite.tasks(Split.SEARCH)
     tests = suite.record(task.id).tests

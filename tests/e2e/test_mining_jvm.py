@@ -69,7 +69,10 @@ COMMAND = (
     f'java -cp "$DGM_BUILD/classes:{":".join(JARS)}" org.junit.platform.console.ConsoleLauncher '
     '--disable-banner --scan-classpath "$DGM_BUILD/classes" --reports-dir "$DGM_BUILD/reports"'
 )
-REPORTS = ("--report", "$DGM_BUILD/reports/*.xml", "--report", "**/target/surefire-reports/*.xml")
+REPORTS = (
+    "--set",
+    'mining.reports=["$DGM_BUILD/reports/*.xml", "**/target/surefire-reports/*.xml"]',
+)
 
 
 def files(divisor, wanted):

@@ -65,7 +65,14 @@ STEPS = (
 def mined(tmp_path_factory):
     folder = tmp_path_factory.mktemp("mined")
     repo = make_history(folder / "repo", STEPS)
-    words = ["--out", str(folder / "suite"), "--setup", 'mkdir -p "$DGM_PACKAGES/.bin"', "--holdout", "0"]
+    words = [
+        "--out",
+        str(folder / "suite"),
+        "--setup",
+        'mkdir -p "$DGM_PACKAGES/.bin"',
+        "--set",
+        "mining.holdout=0",
+    ]
     command = [
         sys.executable,
         "-m",
@@ -74,8 +81,8 @@ def mined(tmp_path_factory):
         "mine",
         str(repo),
         *words,
-        "--sandbox",
-        "bubblewrap",
+        "--set",
+        "sandbox=bubblewrap",
         "--json",
     ]
     done = subprocess.run(command, check=True, capture_output=True, timeout=600)

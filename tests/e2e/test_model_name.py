@@ -43,8 +43,10 @@ def test_children_of_an_agent_that_asks_for_the_providers_name_live_and_replay(d
     (tmp_path / "agent" / "agent.py").write_text(AGENT)
     with WireServer(key=KEY, models=(PROVIDER.own_name,), brain=Planned([Step("It is done.")])) as server:
         program = replace(dgm, archive=tmp_path / "archive", environment={PROVIDER.key_env: KEY})
-        words = [*PROVIDER.words(server.url), "--sandbox", "bubblewrap", "--seed-agent", tmp_path / "agent"]
-        program("run", *words, "--max-agents", "2", "--max-evaluations", "3", "--name", "named", "--yes")
+        words = [*PROVIDER.words(server.url), "--set", "sandbox=bubblewrap", "--agent", tmp_path / "agent"]
+        program(
+            "run", *words, "--set", "budget.agents=2", "--max-evaluations", "3", "--name", "named", "--yes"
+        )
     run = tmp_path / "archive" / "named"
     assert events(run, "agent_stillborn") == []
     assert len(events(run, "agent_born")) == 2
@@ -53,5 +55,5 @@ def test_children_of_an_agent_that_asks_for_the_providers_name_live_and_replay(d
         f"agent {agent}: the name " for agent in (0, 1)
     ]
     offline = replace(program, environment={})
-    offline("replay", "named", "lineage", "1", "--sandbox", "bubblewrap")
-    offline("replay", "named", "evaluations", "--perform", "--sandbox", "bubblewrap")
+    offline("replay", "named", "1", "--what", "lineage", "--set", "sandbox=bubblewrap")
+    offline("replay", "named", "--what", "work", "--set", "sandbox=bubblewrap")

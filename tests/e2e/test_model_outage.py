@@ -44,13 +44,13 @@ def search(name, server, evaluations, provider=OPENAI):
         "run",
         "--name",
         name,
-        "--sandbox",
-        "bubblewrap",
+        "--set",
+        "sandbox=bubblewrap",
         "--max-evaluations",
         str(evaluations),
         *PATIENCE,
     ]
-    return [*words, "--seed-agent", "plain", *provider.words(server.url, "tries=2")]
+    return [*words, "--agent", "plain", *provider.words(server.url, "tries=2")]
 
 
 GRADED = "evaluations where verdict <> 'invalid'"
@@ -153,7 +153,7 @@ def test_a_key_that_is_revoked_pauses_the_run_until_a_person_acts(dgm, server, n
         output, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0
     assert refused in output + errors
-    assert f"resume with: dgm resume {run.name}" in errors.splitlines()[-1]
+    assert f"to continue: dgm resume {run.name}" in errors.splitlines()[-1]
     assert count(run, GRADED) - graded <= 2, "only what had its last reply already"
     said = dgm("resume", run.name, code=2).stderr
     assert refused in said

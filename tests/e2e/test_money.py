@@ -38,7 +38,7 @@ def words(name, server, provider=OPENAI, *more, prices=(INPUT, OUTPUT)):
     given = [
         word for each in zip(priced, prices, strict=True) for word in ("--set", "=".join(map(str, each)))
     ]
-    common = ["--sandbox", "bubblewrap", "--seed-agent", "plain"]
+    common = ["--set", "sandbox=bubblewrap", "--agent", "plain"]
     return ["run", "--name", name, *common, *provider.words(server.url), *given, *more]
 
 
@@ -78,7 +78,7 @@ def within(dgm, run, server, limit, *command):
         assert priced.startswith(f"price: {INPUT:g} USD per million tokens in, {OUTPUT:g} out (")
     assert len(said) == 1, said
     assert "the budget is spent: " in said[0]
-    assert f"resume with: dgm resume {run.name}" in said[0]
+    assert f"to continue: dgm resume {run.name}" in said[0]
     status = dgm.json("status", run.name)
     assert status["state"] == "budget spent"
     assert status["spend"]["usd"] == pytest.approx(usd, abs=1e-4)
@@ -110,7 +110,7 @@ def refused(dgm, server, name, *command):
 
 
 def test_a_model_without_a_price_is_refused(dgm, server):
-    command = ["run", "--name", "unpriced", "--sandbox", "bubblewrap", "--model", "openai/gpt-unheard-of"]
+    command = ["run", "--name", "unpriced", "--set", "sandbox=bubblewrap", "--model", "openai/gpt-unheard-of"]
     said = refused(
         dgm, server, "unpriced", *command, "--set", f"providers.openai.base_url={server.openai_url}"
     )

@@ -1,16 +1,19 @@
 """The recorded search with a small real model: it opens, its report is honest, and its traffic replays."""
 
 import asyncio
+import json
 
 import pytest
 
+from dgm.api.replaying import replay
 from dgm.archive.finding import find_run
 from dgm.benchmarks.grader_version import differ_in_grader
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.messages import Stop
 from dgm.paths import asset
+from dgm.replay import Match
 from dgm.tui.app import Browser
-from dgm.tui.reader import RunReader
+from dgm.tui.reader import BackgroundReader
 from tests.model.record import Record
 from tests.support.suite_on_disk import NoEngine
 
@@ -24,19 +27,16 @@ def folder(tmp_path_factory):
 
 
 def test_it_opens_in_the_commands_that_read(dgm):
-    assert "agent 0" in dgm("tree", NAME).stdout
-    assert dgm.json("status", NAME)["model"] == "openai-compatible/qwen2.5-coder-0.5b"
-    assert dgm("replay", NAME, "decisions").stdout.startswith(
-        f"{len(decisions(dgm))} decisions, all identical"
-    )
+    assert "agent 0" in dgm("show", NAME).stdout
+    assert dgm.json("status", NAME)["models"]["solve"] == "openai-compatible/qwen2.5-coder-0.5b"
+    assert dgm("replay", NAME).stdout.startswith(f"{len(decisions(dgm))} decisions, all identical")
     said = dgm("run", "--name", NAME, "--model", "offline", code=2).stderr
     assert "a run's name" in said
 
 
 def decisions(dgm):
-    return [
-        line for line in dgm("log", NAME, "--kind", "action_started", "--json").stdout.splitlines() if line
-    ]
+    events = map(json.loads, dgm("show", NAME, "--events", "--json").stdout.splitlines())
+    return [event for event in events if event["kind"] == "action_started"]
 
 
 def test_its_report_claims_nothing_that_was_not_shown(dgm):
@@ -47,13 +47,11 @@ def test_its_report_claims_nothing_that_was_not_shown(dgm):
 
 def test_the_browser_opens_it(folder):
     async def look():
-        with RunReader(folder) as reader:
-            browser = Browser(reader, theme="dark")
-            async with browser.run_test(size=(120, 40)) as pilot:
-                while reader.members is None:
-                    browser.look()
-                    await pilot.pause(0.05)
-                return len(reader.members.agents)
+        browser = Browser(BackgroundReader(folder), theme="dark")
+        async with browser.run_test(size=(120, 40)) as pilot:
+            while browser.news is None:
+                await pilot.pause(0.05)
+            return browser.news.agents
 
     assert asyncio.run(asyncio.wait_for(look(), 300)) >= 1
 
@@ -67,7 +65,7 @@ def test_its_traffic_is_that_of_a_real_model(folder):
 
 
 @pytest.mark.sandbox
-def test_its_agents_do_the_same_on_their_recorded_replies(dgm, folder):
+def test_its_agents_do_the_same_on_their_recorded_replies(folder):
     record = Record.read(folder)
     version = SuiteBenchmark(asset("benchmarks", "starter"), NoEngine()).version
     if version != record.suite and not differ_in_grader(record.suite, version):
@@ -76,5 +74,5 @@ def test_its_agents_do_the_same_on_their_recorded_replies(dgm, folder):
         )
     chosen = [str(one.task) for one in record.graded[:3]]
     for task in chosen:
-        done = dgm.json("replay", NAME, "evaluations", "--perform", "--task", task, "--sandbox", "bubblewrap")
-        assert {one["match"] for one in done["evaluations"]} <= {"same", "cut short"}
+        done = replay(folder, what="work", task=task, settings=["sandbox=bubblewrap"])
+        assert {evaluation.match for evaluation in done.evaluations} <= {Match.SAME, Match.CUT_SHORT}

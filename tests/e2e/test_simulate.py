@@ -87,10 +87,12 @@ def test_a_recorded_search_is_a_run_like_any_other(dgm, tmp_path):
     status = dgm.json("status", folder)
     dgm("simulate", *ONE, "--record", folder)
     assert dgm.json("status", folder)["evaluations"] == status["evaluations"]
-    assert dgm.json("replay", folder, "decisions")["identical"]
+    assert "★" in dgm("show", folder).stdout
+    assert dgm.json("show", folder, "best", "--lineage")["lineage"][0]["agent"] == 0
+    assert dgm.json("replay", folder)["identical"]
     assert "another trial" in dgm("simulate", *ONE[:-1], "50", "--record", folder, code=2).stderr
-    dgm("resume", folder, code=2)
-    for words in (("report", folder, "--holdout"), ("evaluate", folder, "best")):
+    assert "is simulated" in dgm("resume", folder, code=2).stderr
+    for words in (("report", folder, "--holdout"), ("evaluate", f"{folder}:best")):
         assert "is simulated" in dgm(*words, code=2).stderr
 
 

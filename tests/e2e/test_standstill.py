@@ -37,8 +37,17 @@ def words(tmp_path):
     agent.mkdir()
     (agent / "agent.toml").write_text(TOML)
     (agent / "agent.py").write_text(AGENT)
-    options = ["--model", "offline", "--sandbox", "bubblewrap", "--name", "it", "--seed-agent", str(agent)]
-    return ["run", *options, "--max-evaluations", "1", "--max-agents", "1", "--set", "limits.solve_s=4"]
+    options = ["--model", "offline", "--set", "sandbox=bubblewrap", "--name", "it", "--agent", str(agent)]
+    return [
+        "run",
+        *options,
+        "--max-evaluations",
+        "1",
+        "--set",
+        "budget.agents=1",
+        "--set",
+        "limits.solve_s=4",
+    ]
 
 
 def bodies(folder, kind):

@@ -51,5 +51,5 @@ def test_trials_on_several_cores(perform):
 def test_a_search(perform):
     if not shutil.which("bwrap"):
         pytest.skip("bubblewrap is not installed")
-    words = ["--model", "offline", "--sandbox", "bubblewrap", "--max-evaluations", "1", "--json"]
+    words = ["--model", "offline", "--set", "sandbox=bubblewrap", "--max-evaluations", "1", "--json"]
     assert '"graded": 1' in perform("run", *words)

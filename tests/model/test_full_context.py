@@ -57,9 +57,9 @@ def loaded(loading, checked):
 
 def evaluate(dgm, server, agent, benchmark):
     into = dgm.archive / benchmark.name
-    words = ["--benchmark", benchmark, "--split", "search", "--sandbox", "bubblewrap", "--workers", 1]
-    words += ["--set", "limits.calls=8", "--set", "limits.output_tokens=40", "--timeout-factor", 20]
-    dgm("evaluate", "--seed-agent", agent, *words, *server.options, "--into", into)
+    words = ["--benchmark", benchmark, "--split", "search", "--set", "sandbox=bubblewrap", "--workers", 1]
+    words += ["--set", "limits.calls=8", "--set", "limits.output_tokens=40", "--set", "limits.time_factor=20"]
+    dgm("evaluate", agent, *words, *server.options, "--into", into)
     return Record.read(into)
 
 

@@ -13,7 +13,7 @@ CUT = "cut off at the limit of its length"
 
 
 def test_an_answer_that_was_cut_off_makes_no_child(dgm, server):
-    words = ["--operator", "diagnose", "--max-evaluations", "2", "--set", "budget.expansion_cost=1"]
+    words = ["--set", "operator=diagnose", "--max-evaluations", "2", "--set", "budget.expansion_cost=1"]
     words += [
         "--set",
         "evidence.prompt_chars=1000",
@@ -22,7 +22,7 @@ def test_an_answer_that_was_cut_off_makes_no_child(dgm, server):
         "--set",
         "limits.output_tokens=24",
     ]
-    dgm("run", "--name", "runaway", *STARTER, *words, "--timeout-factor", "20", *server.options)
+    dgm("run", "--name", "runaway", *STARTER, *words, "--set", "limits.time_factor=20", *server.options)
     found = Record.read(dgm.archive / "runaway")
     asked = [call for call in found.calls if call.role == "diagnose"]
     assert Stop.LENGTH in {call.reply.stop for call in asked}

@@ -21,8 +21,8 @@ pytestmark = [pytest.mark.model, pytest.mark.timeout(3600)]
 NAME = "real"
 EVALUATIONS, EXPANSIONS, COST = 6, 2, 4
 """An expansion takes as much of the budget as so many evaluations."""
-SMALL = ["--set", "limits.calls=3", "--set", "limits.output_tokens=80", "--timeout-factor", "20"]
-STARTER = ["--seed-agent", "solid", "--benchmark", "starter", "--sandbox", "bubblewrap", "--workers", "2"]
+SMALL = ["--set", "limits.calls=3", "--set", "limits.output_tokens=80", "--set", "limits.time_factor=20"]
+STARTER = ["--agent", "solid", "--benchmark", "starter", "--set", "sandbox=bubblewrap", "--workers", "2"]
 OPEN = """select count(*) from events as one where kind = 'call_started' and not exists (
     select 1 from events where kind = 'model_called' and seq > one.seq
     and json_extract(body, '$.action') = json_extract(one.body, '$.action')
@@ -140,7 +140,7 @@ def test_commands_work_on_the_run(dgm, searched):
     status = dgm.json("status", NAME)
     assert status["evaluations"]["graded"] == EVALUATIONS
     assert not status["cut_calls"]
-    dgm("tree", NAME)
+    dgm("show", NAME)
     dgm("show", NAME, "seed")
-    dgm("replay", NAME, "decisions")
-    dgm("archive", "verify", NAME)
+    dgm("replay", NAME)
+    dgm("export", NAME, dgm.archive / "verified.dgm")

@@ -29,7 +29,6 @@ SHIPPED = (
     "dgm/models/pricing.toml",
     "dgm/gateway/agent_start.py",
     "dgm/gateway/launcher.py",
-    "dgm/_assets/docs/models.md",
     "dgm/py.typed",
 )
 PROBE = """
@@ -43,8 +42,6 @@ assert "agent.toml" in read_seed()
 assert "starter" in suite_names()
 assert "python" in recipes.names()
 assert Prices.load().rows
-from dgm.cli.docs import FURTHER, find_pages
-assert {"models", "policies", *FURTHER} <= set(find_pages())
 """
 
 

@@ -1,6 +1,6 @@
 """Prints what browsing a big run costs: time to the first screen, memory, keys, and following a writer.
 
-Run as ``python tests/perf/bench_browse.py [AGENTS EVALUATIONS]``; by default 10,000 and 100,000, then tenfold.
+Run as ``python -m tests.perf.bench_browse [AGENTS EVALUATIONS]``; by default 10,000 and 100,000.
 The browser runs as a user starts it, on a terminal of 120 columns and 36 rows that this program reads.
 """
 
@@ -17,30 +17,19 @@ import tempfile
 import termios
 import time
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Self
 
 from dgm.archive.events import ActionStarted, Event, TaskGraded
-from dgm.archive.run import Run
 from dgm.archive.store import EventStore
-from dgm.cli.look import _tree_lines
-from dgm.config import Settings
 from dgm.domain import ActionId, AgentId, Evaluate, Evaluation, TaskId, Verdict
-from dgm.show.spans import plain_text
-from tests.perf.bench_archive import build
+from tests.support.runs.large import large_run
 
-CURSOR = "▌"
-FOLDED = " evaluations"
-"""Stands in the head as soon as the tree is folded."""
-CURVE = "now agent"
-"""Stands below the curve of the run, which is worked out beside the keys."""
-SCREENS = (("2", "[diff]"), ("3", "resolved / tries"), ("4", "code of agent"), ("5", "recent events"))
-"""The keys, and what is seen when their screen is there."""
+TABS = (("2", "Facts"), ("3", "solved by"), ("5", "Recent events"))
+"""Keys, and the words of their tabs."""
 KEYS = 20
 FOLLOWED_S, EVENTS_A_SECOND = 30, 50
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\x1b[P_^].*?\x1b\\\\|\x1b.")
-EMPTY = "from textual.app import App; App().run()"
 
 
 class Terminal:
@@ -55,55 +44,37 @@ class Terminal:
             argv, stdin=slave, stdout=slave, stderr=slave, env=environment, start_new_session=True
         )
         os.close(slave)
-        self.first: dict[str, float] = {}
-        """Seconds after which ``FOLDED`` and ``CURVE`` were first seen."""
-
-    def _read(self, seconds: float) -> str:
-        """What is written within so long, without its colours; empty if nothing is."""
-        if not select.select([self._master], [], [], seconds)[0]:
-            return ""
-        text = _ESCAPES.sub("", os.read(self._master, 1 << 20).decode(errors="ignore"))
-        for sought in (FOLDED, CURVE):
-            if sought in text:
-                self.first.setdefault(sought, time.perf_counter() - self.begun)
-        return text
 
     def wait(self, text: str, seconds: float = 300.0) -> float:
-        """Seconds from now until the program writes the text, whatever the colours in between."""
-        start, seen = time.perf_counter(), ""
+        """Return the seconds until the program writes the text, colours left out; any output for an empty text."""
+        start, output = time.perf_counter(), ""
         while time.perf_counter() - start < seconds:
-            seen = (seen + self._read(0.2))[-200_000:]
-            if text in seen:
-                return time.perf_counter() - start
-        raise TimeoutError(f"no {text!r} within {seconds} s; last seen: {seen[-2000:]!r}")
+            if select.select([self._master], [], [], 0.2)[0]:
+                raw = os.read(self._master, 1 << 20).decode(errors="ignore")
+                output = (output + _ESCAPES.sub("", raw))[-200_000:]
+                if text in output and raw:
+                    return time.perf_counter() - start
+        raise TimeoutError(f"no {text!r} within {seconds} s; last: {output[-2000:]!r}")
 
     def drain(self, seconds: float) -> None:
-        """Reads what is written for a while."""
+        """Read what is written for a while."""
         end = time.perf_counter() + seconds
         while (left := end - time.perf_counter()) > 0:
-            self._read(left)
+            if select.select([self._master], [], [], left)[0]:
+                os.read(self._master, 1 << 20)
 
-    def press(self, key: str, text: str = CURSOR) -> float:
-        """Seconds from a key to the cursor's new row, or to another text."""
+    def press(self, key: str, text: str = "") -> float:
+        """Return the seconds from a key to the next output, or to a text."""
         os.write(self._master, key.encode())
-        return self.wait(text, 30.0)
+        return self.wait(text, 60.0)
 
-    def until(self, text: str, seconds: float = 300.0) -> float:
-        """Seconds from the start until one of the texts in ``first`` was seen, waiting for it."""
-        end = time.perf_counter() + seconds
-        while text not in self.first:
-            if time.perf_counter() > end:
-                raise TimeoutError(f"no {text!r} within {seconds} s")
-            self._read(0.2)
-        return self.first[text]
-
-    def memory_mb(self, name: str = "VmRSS") -> float:
-        """What the process holds, or held at most (``VmHWM``)."""
+    def memory_mb(self) -> float:
+        """Return the memory that the process holds."""
         status = Path(f"/proc/{self._process.pid}/status").read_text()
-        return int(status.split(f"{name}:")[1].split("kB")[0]) / 1024
+        return int(status.split("VmRSS:")[1].split("kB")[0]) / 1024
 
-    def cpu(self) -> float:
-        """Seconds of processor time that the process has taken."""
+    def cpu_s(self) -> float:
+        """Return the processor time that the process has taken."""
         fields = Path(f"/proc/{self._process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -117,109 +88,57 @@ class Terminal:
 
 
 def main() -> None:
-    sizes = [(10_000, 100_000), (100_000, 1_000_000)]
-    if len(sys.argv) > 1:
-        sizes = [(int(sys.argv[1]), int(sys.argv[2]))]
-    with Terminal([sys.executable, "-c", EMPTY]) as empty:
-        empty.drain(4.0)
-        nothing = empty.memory_mb()
-    print(f"an empty app: {nothing:.0f} MB")
-    for agents, evaluations in sizes:
-        with tempfile.TemporaryDirectory(prefix="dgm-bench-") as name:
-            folder = Path(name) / "run"
-            made(folder, agents, evaluations)
-            print(f"{agents:,} agents, {evaluations:,} evaluations")
-            browsed(folder, nothing)
-            listed(folder)
+    agents, evaluations = map(int, sys.argv[1:] or ("10000", "100000"))
+    with tempfile.TemporaryDirectory(prefix="dgm-bench-") as name:
+        folder = Path(name) / "run"
+        with large_run(folder, agents, evaluations, calls=0, commits=False) as run:
+            last = run.tree.next_action
+        print(f"{agents:,} agents, {evaluations:,} evaluations")
+        with Terminal([sys.executable, "-m", "dgm", "browse", str(folder)]) as shown:
+            shown.wait("reading")
+            seconds = time.perf_counter() - shown.begun
+            print(f"  first screen: {seconds:.2f} s, processor time {shown.cpu_s():.2f} s")
+            shown.wait(" evaluations")
+            seconds = time.perf_counter() - shown.begun
+            print(
+                f"  tree: {seconds:.1f} s, processor time {shown.cpu_s():.1f} s, {shown.memory_mb():.0f} MB"
+            )
+            shown.drain(5.0)
+            press_keys(shown, "in the tree")
+            for key, text in TABS:
+                print(f"  tab {key} is there after {1000 * shown.press(key, text):.0f} ms")
+                press_keys(shown, "in it")
+            shown.press("1")
+            follow(shown, folder, last)
 
 
-def made(folder: Path, agents: int, evaluations: int) -> None:
-    config = {
-        "settings": Settings.model_validate({"model": "offline"}).model_dump(mode="json"),
-        "sandbox": "none",
-        "versions": {},
-    }
-    Run.create(folder, config).close()
-    build(folder / "events.db", agents, evaluations)
-
-
-def browsed(folder: Path, nothing: float) -> None:
-    with closing(EventStore.open(folder / "events.db", write=False)) as store:
-        counted = "SELECT count(*) FROM events WHERE kind = 'task_graded'"
-        graded = store.query(counted)[0][0]
-        good = store.query(f"{counted} AND json_extract(body, '$.verdict') = 'resolved'")[0][0]
-        last = store.query("SELECT max(action) FROM events")[0][0]
-    with Terminal([sys.executable, "-m", "dgm", "browse", str(folder)]) as shown:
-        shown.wait(f"{good}/{graded}")
-        seconds, cpu = time.perf_counter() - shown.begun, shown.cpu()
-        print(f"  first screen with the seed's clade: {seconds:.2f} s, processor time {cpu:.2f} s")
-        keys(shown, "while the run is folded")
-        print(f"  folded after {shown.until(FOLDED):.1f} s", end="")
-        print(f", {shown.memory_mb() - nothing:.0f} MB above an empty app", end="")
-        print(f" ({shown.memory_mb('VmHWM') - nothing:.0f} MB at most)")
-        shown.drain(5.0)
-        keys(shown, "afterwards")
-        screens(shown, nothing)
-        followed(shown, folder, last)
-
-
-def listed(folder: Path) -> None:
-    """How soon ``dgm tree`` has its first line, and all of them, once the archive is open."""
-    with Run.open(folder) as run:
-        begun = time.perf_counter()
-        lines = _tree_lines(run, None)
-        plain_text(next(lines))
-        first = time.perf_counter() - begun
-        rest = sum(1 for each in lines if plain_text(each))
-    every = time.perf_counter() - begun
-    print(
-        f"  dgm tree: first line {1000 * first:.0f} ms after the archive is open, {rest + 1:,} after {every:.1f} s"
-    )
-
-
-def screens(shown: Terminal, nothing: float) -> None:
-    """The other screens: until each is there, keys on it, and what they add to the memory."""
-    for key in "gmjm":
-        shown.press(key)
-    for key, text in SCREENS:
-        begun = time.perf_counter() - shown.begun
-        print(f"  screen {key} is there after {1000 * shown.press(key, text):.0f} ms")
-        keys(shown, "on it")
-    curve = shown.until(CURVE) - begun
-    print(
-        f"  its curve after {curve:.1f} s, {shown.memory_mb('VmHWM') - nothing:.0f} MB above an empty app at most"
-    )
-    shown.press("1")
-
-
-def keys(shown: Terminal, when: str) -> None:
+def press_keys(shown: Terminal, where: str) -> None:
     took = []
     for number in range(KEYS):
         shown.drain(0.2)
-        took.append(1000 * shown.press("G" if number == KEYS // 2 else "j"))
+        took.append(1000 * shown.press("k" if number % 2 else "j"))
     took.sort()
-    print(f"  a key {when}: median {took[KEYS // 2]:.0f} ms, the slowest of {KEYS} {took[-1]:.0f} ms")
+    print(f"  a key {where}: median {took[KEYS // 2]:.0f} ms, the slowest of {KEYS} {took[-1]:.0f} ms")
 
 
-def followed(shown: Terminal, folder: Path, last: int) -> None:
-    """The share of a core that the browser takes while a writer appends."""
+def follow(shown: Terminal, folder: Path, last: int) -> None:
+    """Print the share of a core that the browser takes while a writer appends."""
     with EventStore.open(folder / "events.db", write=True) as store:
         shown.drain(3.0)
-        before, begun, action = shown.cpu(), time.perf_counter(), last
+        before, begun, action = shown.cpu_s(), time.perf_counter(), last
         while (now := time.perf_counter() - begun) < FOLLOWED_S:
             events: list[Event] = []
             while action - last < now * EVENTS_A_SECOND / 2:
-                action += 1
                 agent, task = AgentId(action % 1_000), TaskId("starter/task-0000")
-                attempt = action - last
-                graded = Evaluation(agent, task, attempt, Verdict.RESOLVED, "all tests passed", 1.0)
+                graded = Evaluation(agent, task, action - last, Verdict.RESOLVED, "all tests passed", 1.0)
                 events += [
-                    ActionStarted(ActionId(action), Evaluate(agent, task, attempt)),
+                    ActionStarted(ActionId(action), Evaluate(agent, task, action - last)),
                     TaskGraded(ActionId(action), graded),
                 ]
+                action += 1
             store.append_many(events)
             shown.drain(0.1)
-        share = (shown.cpu() - before) / (time.perf_counter() - begun)
+        share = (shown.cpu_s() - before) / (time.perf_counter() - begun)
     print(f"  following {EVENTS_A_SECOND} events a second: {share:.0%} of a core")
 
 

@@ -33,25 +33,25 @@ def search(server: ModelServer, archive: Path, options: argparse.Namespace) -> N
         "run",
         "--name",
         NAME,
-        "--seed-agent",
+        "--agent",
         "solid",
         "--benchmark",
         "starter",
-        "--sandbox",
-        "bubblewrap",
+        "--set",
+        "sandbox=bubblewrap",
     ]
     words += [
         "--max-evaluations",
         str(options.evaluations),
-        "--max-agents",
-        "1",
+        "--set",
+        "budget.agents=1",
         "--workers",
         str(options.slots),
     ]
     words += [
         *server.options,
-        "--timeout-factor",
-        "10",
+        "--set",
+        "limits.time_factor=10",
         "--set",
         "providers.openai-compatible.timeout_s=3000",
     ]

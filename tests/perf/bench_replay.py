@@ -21,9 +21,9 @@ sys.path.insert(0, str(REPOSITORY))
 from dgm import replay  # noqa: E402
 from dgm.archive.events import RunStarted  # noqa: E402
 from dgm.archive.fold import fold  # noqa: E402
+from dgm.archive.packed import unpack  # noqa: E402
 from dgm.archive.run import Run  # noqa: E402
 from dgm.archive.tree import Tree  # noqa: E402
-from dgm.archive.unpacking import unpack  # noqa: E402
 from dgm.config import Settings  # noqa: E402
 from dgm.domain import ActionId, Born, Budget, Cost, Entry, Evaluation, TaskId, Usage, Verdict  # noqa: E402
 from dgm.policies.registry import open_policy  # noqa: E402

@@ -168,7 +168,7 @@ class Search:
     def __init__(self, trial: Trial, archive: Path, address: str, url: str) -> None:
         self.folder = archive / NAME
         self._output = archive / "output.txt"
-        self._engine = ["--engine", f"ray://{address}"]
+        self._engine = ["--set", f"engine=ray://{address}"]
         self.heard = archive / _HEARD
         self._environment = {
             **os.environ,
@@ -178,7 +178,7 @@ class Search:
         }
         settings = ("scale.node_engine=bubblewrap", "limits.check_s=60")
         given = [*self._engine, "--workers", str(trial.workers), "--seed", str(trial.seed)]
-        given += ["--max-evaluations", str(trial.evaluations), "--seed-agent", "plain"]
+        given += ["--max-evaluations", str(trial.evaluations), "--agent", "plain"]
         given += [word for each in settings for word in ("--set", each)]
         self.process = self._start("run", "--name", NAME, *given, *PROVIDER.words(url))
 
@@ -273,7 +273,7 @@ def _audit(search: Search, server: WireServer) -> dict[str, object]:
         time.sleep(1)
     paid = read_paid(search.folder, search.heard)
     in_log = count(search.folder, ANSWERED)
-    replay = search.say("replay", NAME, "decisions", "--json")
+    replay = search.say("replay", NAME, "--json")
     return {
         **found,
         "why": dict(_find_reasons(search.folder).most_common()),

@@ -136,7 +136,7 @@ def test_a_node_killed_in_mid_task_costs_a_repetition(cluster, tmp_path):
 
 
 def test_a_killed_head_leaves_no_sandbox(cluster, tmp_path):
-    words = ["run", "--name", "r", "--engine", f"ray://{cluster.address}", "--max-evaluations", "20"]
+    words = ["run", "--name", "r", "--set", f"engine=ray://{cluster.address}", "--max-evaluations", "20"]
     words += [word for key in ("model", "seed", "workers") for word in (f"--{key}", str(SETTINGS[key]))]
     words += ["--set", "scale.node_engine=bubblewrap"]
     environment = {**os.environ, "DGM_ARCHIVE": str(tmp_path / "archive")}

@@ -34,8 +34,9 @@ def find_engine(name, *programs):
 def mine_steps(folder, steps, engine, *options):
     """Mines a small history; returns the suite, and the command's report."""
     repo = make_history(folder / "repo", steps)
-    words = ["benchmark", "mine", str(repo), "--out", str(folder / "suite"), "--holdout", "0", *options]
-    command = [sys.executable, "-m", "dgm", *words, "--sandbox", engine.name, "--json"]
+    settings = ("--set", "mining.holdout=0", "--set", f"sandbox={engine.name}")
+    words = ["benchmark", "mine", str(repo), "--out", str(folder / "suite"), *settings, *options]
+    command = [sys.executable, "-m", "dgm", *words, "--json"]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
     return SuiteBenchmark(folder / "suite", engine), json.loads(done.stdout)

@@ -26,7 +26,7 @@ def perform_search(
         How its evaluations ended, and the number of its model calls.
     """
     words = [*start, sys.executable, "-m", "dgm", "run", "--model", "offline", "--name", name, "--json"]
-    words += ["--sandbox", "docker", "--workers", "1", "--max-evaluations", str(EVALUATIONS)]
+    words += ["--set", "sandbox=docker", "--workers", "1", "--max-evaluations", str(EVALUATIONS)]
     environment = {**os.environ, "DGM_ARCHIVE": str(archive), **variables}
     done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=600, check=False)
     assert done.returncode == 0, done.stderr[-3000:]

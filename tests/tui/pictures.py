@@ -4,7 +4,6 @@ A screen is drawn as SVG by Textual and made a PNG by ``rsvg-convert`` (librsvg)
 would be fetched from elsewhere is cut out of the SVG first.
 """
 
-import html
 import re
 import shutil
 import subprocess
@@ -16,20 +15,14 @@ from typing import NamedTuple
 
 from textual.pilot import Pilot
 
-from dgm.archive.unpacking import unpack
+from dgm.archive.packed import unpack
 from dgm.paths import asset
 from dgm.tui.app import Browser
-from tests.support.browser.driving import drive, settle
+from tests.support.browser.driving import drive, press, settle
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
 FONT = "DejaVu Sans Mono"
 _FACE = re.compile(r"@font-face\s*\{[^}]*\}")
-_TEXT = re.compile(
-    r'<text ([^>]*?)x="([0-9.]+)"([^>]*)>'
-    r"([^<]*[\N{BRAILLE PATTERN BLANK}-\N{BRAILLE PATTERN DOTS-12345678}][^<]*)</text>"
-)
-_CELL = 12.2
-"""Width of a character in Textual's pictures."""
 _FAMILY = re.compile(r"font-family:\s*[^;]+;")
 
 
@@ -44,8 +37,8 @@ class Picture(NamedTuple):
 
 PICTURES = (
     Picture("browse-tree", ("b", "m")),
-    Picture("browse-diff", ("b", "2")),
-    Picture("browse-beside", ("b", "2", "v")),
+    Picture("browse-diff", ("b", "d")),
+    Picture("browse-beside", ("b", "d", "v")),
     Picture("browse-evaluations", ("b", "2", "right_square_bracket", "right_square_bracket")),
     Picture("browse-lineage", ("b", "2", *["right_square_bracket"] * 3)),
     Picture("browse-tasks", ("3",)),
@@ -62,11 +55,8 @@ def make(picture: Picture, run: Path, folder: Path) -> Path:
     drawn: list[str] = []
 
     async def script(browser: Browser, pilot: Pilot[None]) -> None:
-        for key in picture.keys:
-            await pilot.press(key)
-            await settle(browser, pilot)
-        browser.said = ""
-        browser.draw_bars()
+        await press(browser, pilot, *picture.keys)
+        browser.clear_notifications()
         await settle(browser, pilot)
         drawn.append(browser.export_screenshot())
 
@@ -78,7 +68,6 @@ def make(picture: Picture, run: Path, folder: Path) -> Path:
         .replace("\N{NO-BREAK SPACE}", " ")
         .replace("<text ", '<text xml:space="preserve" ')
     )
-    svg = _TEXT.sub(_apart, svg)
     if "url(http" in svg or "@import" in svg:
         raise SystemExit(f"{picture.name}: the picture would be fetched from elsewhere")
     target = folder / f"{picture.name}.png"
@@ -93,17 +82,6 @@ def make(picture: Picture, run: Path, folder: Path) -> Path:
     ]
     subprocess.run(command, input=svg.encode(), check=True, timeout=60)
     return target
-
-
-def _apart(found: re.Match[str]) -> str:
-    """Each character in its cell: braille is of another font, and wider there."""
-    before, x, after, text = found.groups()
-    after = re.sub(r'textLength="[^"]*"', "", after)
-    cells = [(number, each) for number, each in enumerate(html.unescape(text)) if each.strip()]
-    return "".join(
-        f'<text {before}x="{float(x) + number * _CELL:.1f}"{after}>{html.escape(each)}</text>'
-        for number, each in cells
-    )
 
 
 def main() -> None:

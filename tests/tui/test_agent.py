@@ -1,244 +1,217 @@
-"""The screen of one agent, on the shipped run."""
+"""The tab of one agent, on the shipped run."""
 
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import TabbedContent
 
 from dgm.analysis.best import best_of
-from dgm.analysis.lineage import Lineage
-from dgm.archive.events import AgentBorn
 from dgm.archive.history import evaluations_of
+from dgm.archive.repository import patch
 from dgm.archive.run import Run
-from dgm.domain import ActionId, AgentId
-from dgm.show.diffs import Patch
-from dgm.show.words import VERDICT_MARKS, interval_text, tally_text
+from dgm.domain import ActionId, AgentId, Born, Entry
+from dgm.tui.agent import PARTS
 from dgm.tui.app import Browser
-from dgm.tui.screens.agent import TABS, AgentScreen
-from dgm.tui.tabs import diff
-from tests.support.browser.driving import drive, grid, settle
-from tests.support.browser.shown import SMALL, TINY, WIDE, opened, press, type_words
+from dgm.tui.pane import Listing, TextView
+from tests.support.browser.driving import WIDE, drive, grid, press, settle, type_words
 from tests.support.runs.growing import Growing
 
-__all__ = ["opened"]
+
+async def open_part(browser: Browser, pilot: Pilot[None], agent: int, part: str) -> str:
+    """Open a part of an agent and return the screen."""
+    browser.agent_pane.part = part
+    browser.go("agent", agent=agent)
+    await pilot.pause()
+    await settle(browser, pilot)
+    return grid(browser)
 
 
-@pytest.fixture(scope="module")
-def best(opened: Run) -> int:
-    return best_of(opened)
+def text_of(browser: Browser, part: str) -> str:
+    """Return the whole text of a part."""
+    view = browser.query_one(f"#{part}-text", TextView)
+    return "\n".join(strip.text.rstrip() for strip in view.lines)
 
 
-def the_patch(run: Run, agent: int) -> Patch:
-    born = run.tree.agents[agent]
-    return Patch(run.repository.diff(run.tree.agents[born.parents[0]].commit, born.commit))
+def keys_of(browser: Browser, part: str) -> list[str]:
+    """Return the keys of the rows of a part."""
+    return [str(key.value) for key in browser.query_one(f"#{part}-list", Listing).rows]
 
 
-def test_the_head_says_who_how_good_and_what_for(example: Path, opened: Run, best: int) -> None:
-    async def look(browser: Browser, pilot: Pilot[None]) -> None:
-        shown = await press(browser, pilot, "2")
-        agent = opened.tree.agents[best]
-        own = opened.tree.own(agent.id)
-        assert f"agent {best} ★" in shown
-        assert f"commit {agent.commit[:12]}" in shown
-        assert f"{tally_text(own)} {interval_text(own)}" in shown
-        assert agent.rationale.split()[0] in shown
-        assert "making it" in shown and "evaluating it" in shown
-
-    drive(example, WIDE, look, agent=best)
-
-
-def test_the_diff_is_against_the_parent(example: Path, opened: Run, best: int) -> None:
-    patch = the_patch(opened, best)
+def test_the_facts_name_origin_tallies_and_cost(example: Path, opened: Run) -> None:
+    best = best_of(opened)
+    own, agent = opened.tree.own(best), opened.tree.agents[best]
 
     async def look(browser: Browser, pilot: Pilot[None]) -> None:
-        shown = await press(browser, pilot, "2")
-        assert f"agent {best} against its parent agent {opened.tree.agents[best].parents[0]}" in shown
-        assert patch.files[0].path in shown
-        screen = browser.screen
-        assert isinstance(screen, AgentScreen)
-        assert len(screen.view.body) == len(patch) + len(patch.files) + 2
-        # The name of a file leads to its part.
-        shown = await press(browser, pilot, "j", "enter")
-        assert screen.view.body.said(screen.view.cursor).startswith("diff --git")
+        await open_part(browser, pilot, best, "facts")
+        text = text_of(browser, "facts")
+        for fact in (
+            agent.commit,
+            f"{own.resolved}/{own.n}",
+            agent.operator,
+            "making it",
+            agent.rationale[:20],
+        ):
+            assert fact in text
+        assert f"agent {best} ★" in grid(browser).splitlines()[2]
 
-    drive(example, WIDE, look, agent=best)
+    drive(example, WIDE, look)
 
 
-def test_the_diff_is_against_the_seed_and_a_marked_agent_too(example: Path, opened: Run) -> None:
-    deep = max(opened.tree.agents, key=lambda agent: opened.tree.depth(agent.id))
-    other = next(each.id for each in opened.tree.agents if each.id not in (0, deep.id, *deep.parents))
+def test_brackets_go_through_the_parts(example: Path) -> None:
+    async def look(browser: Browser, pilot: Pilot[None]) -> None:
+        await press(browser, pilot, "2")
+        for part in (*PARTS[1:], PARTS[0]):
+            await press(browser, pilot, "right_square_bracket")
+            assert browser.query_one("#parts", TabbedContent).active == part
+        await press(browser, pilot, "left_square_bracket")
+        assert browser.agent_pane.part == PARTS[-1]
+
+    drive(example, WIDE, look)
+
+
+def test_the_diff_is_against_the_parent_then_the_root_then_marked_agents(example: Path, opened: Run) -> None:
+    best = best_of(opened)
+    parent = opened.tree.agents[best].parents[0]
+    before, after = opened.tree.agents[parent].commit, opened.tree.agents[best].commit
+    data = opened.repository.diff(before, after).decode()
+    added = [line for line in data.splitlines() if line.startswith("+") and line[1:].strip()][1:]
 
     async def look(browser: Browser, pilot: Pilot[None]) -> None:
-        browser.marks = [other]
-        seen = [(await press(browser, pilot, "2")).split("against ")[1].split(":")[0]]
-        seen += [(await press(browser, pilot, "d")).split("against ")[1].split(":")[0] for _ in range(3)]
-        parent, seed, marked, again = seen
-        assert parent == again == f"its parent agent {deep.parents[0]}"
-        assert seed == "the seed, agent 0"
-        assert marked == f"agent {other}"
+        browser.marks = [2]
+        await open_part(browser, pilot, best, "diff")
+        text = text_of(browser, "diff")
+        assert f"agent {best} against its parent {parent}" in text
+        assert all(line in text for line in added)
+        for base in (0, 2, parent):
+            await press(browser, pilot, "d")
+            assert f"agent {best} against" in text_of(browser, "diff").splitlines()[0]
+            assert text_of(browser, "diff").splitlines()[0].endswith(f" {base}")
 
-    assert opened.tree.depth(deep.id) > 1
-    drive(example, WIDE, look, agent=deep.id)
+    drive(example, WIDE, look)
 
 
-def test_each_root_is_called_what_it_is(tmp_path: Path) -> None:
-    growing = Growing(tmp_path / "run")
-    other = growing.born()
-    child = growing.born(other)
-    grandchild = growing.born(child)
-    candidate = AgentId(len(growing.run.tree.agents))
-    growing.run.append(AgentBorn(ActionId(0), candidate, (), "c" * 40, "candidate", "entered"))
+def test_both_sides_stand_beside_each_other(example: Path, opened: Run) -> None:
+    best = best_of(opened)
+
+    async def look(browser: Browser, pilot: Pilot[None]) -> None:
+        await open_part(browser, pilot, best, "diff")
+        await press(browser, pilot, "v")
+        unchanged = [
+            line for line in text_of(browser, "diff").splitlines() if line.strip().startswith("MAX_STEPS")
+        ]
+        assert unchanged
+        assert all(line.count("MAX_STEPS") == 2 for line in unchanged)
+
+    drive(example, WIDE, look)
+
+
+def test_the_seed_shows_all_of_its_source(example: Path, opened: Run) -> None:
+    files = len(opened.source(AgentId(0)))
+
+    async def look(browser: Browser, pilot: Pilot[None]) -> None:
+        await open_part(browser, pilot, 0, "diff")
+        lines = text_of(browser, "diff").splitlines()
+        assert lines[0] == "agent 0: all of its source"
+        assert sum(line.startswith("@@ -0,0") for line in lines) == files
+        assert patch({}, opened.source(AgentId(0))).decode().count("\n+") < 2 * len(lines)
+
+    drive(example, WIDE, look)
+
+
+def test_evaluations_lead_to_the_attempt(example: Path, opened: Run) -> None:
+    best = best_of(opened)
+    evaluations = evaluations_of(opened, best)
+
+    async def look(browser: Browser, pilot: Pilot[None]) -> None:
+        await open_part(browser, pilot, best, "evaluations")
+        keys = keys_of(browser, "evaluations")
+        assert sorted(map(int, keys)) == sorted(evaluations)
+        shown = await press(browser, pilot, "enter")
+        first = evaluations[ActionId(int(keys[0]))]
+        assert f"agent {best} on {first.task}" in shown
+        assert "patch" in shown
+        assert (await press(browser, pilot, "escape")).splitlines()[2].startswith(f" agent {best}")
+
+    drive(example, WIDE, look)
+
+
+def test_the_lineage_leads_to_each_ancestor(example: Path, opened: Run) -> None:
+    best = best_of(opened)
+    line = [*opened.tree.ancestors(best)]
+
+    async def look(browser: Browser, pilot: Pilot[None]) -> None:
+        await open_part(browser, pilot, best, "lineage")
+        assert {int(key) for key in keys_of(browser, "lineage")} == {best, *line}
+        await press(browser, pilot, "g", "enter")
+        assert browser.agent == 0
+
+    drive(example, WIDE, look)
+
+
+def test_files_are_listed_and_opened(tmp_path: Path) -> None:
+    growing = Growing(tmp_path / "run", seed=False)
+    files = {"a.py": Entry(b"print(1)\n"), "blob": Entry(b"\0\x01PNG" * 200), "z": Entry(b"a.py", 0o120000)}
+    commit = growing.run.repository.commit(files, [])
+    growing.run.append(growing.run.birth(Born((), "seed", commit, "why"), ActionId(0)))
     growing.run.close()
 
     async def look(browser: Browser, pilot: Pilot[None]) -> None:
-        assert "a further seed" in (await press(browser, pilot, "2")).splitlines()[1]
-        assert "A further seed: no operator" in await press(browser, pilot, *["]"] * 4)
-        browser.go("agent", agent=grandchild, tab="lineage")
-        await settle(browser, pilot)
-        assert f"2 steps from agent {other}, a further seed" in grid(browser)
-        assert diff.find_compared_agents(browser.reader, grandchild, ()) == [child, other]
-        browser.go("agent", agent=candidate, tab="lineage")
-        await settle(browser, pilot)
-        assert "entered without a parent" in grid(browser).splitlines()[1]
-        assert diff.find_compared_agents(browser.reader, candidate, ()) == [None]
+        await open_part(browser, pilot, 0, "files")
+        assert keys_of(browser, "files") == ["a.py", "blob", "z"]
+        for down, words in ((0, "print(1)"), (1, "binary, 1 kB"), (1, "link to a.py")):
+            shown = await press(browser, pilot, *["j"] * down, "enter")
+            assert words in shown
+            await press(browser, pilot, "escape")
+        assert browser.pane.id == "agent"
 
-    drive(tmp_path / "run", WIDE, look, agent=other)
+    drive(tmp_path / "run", WIDE, look)
 
 
-def test_side_by_side_and_back(example: Path, best: int) -> None:
-    async def look(browser: Browser, pilot: Pilot[None]) -> None:
-        before = await press(browser, pilot, "2")
-        beside = await press(browser, pilot, "v")
-        assert " │ " in beside and " │ " not in before
-        assert await press(browser, pilot, "v") == before
-
-    drive(example, WIDE, look, agent=best)
-
-
-def test_the_seed_shows_all_of_its_source_as_added(example: Path, opened: Run) -> None:
-    async def look(browser: Browser, pilot: Pilot[None]) -> None:
-        shown = await press(browser, pilot, "2")
-        assert "all of its source" in shown
-        assert all(name in shown for name in ("agent.toml", "agent/loop.py"))
-
-    drive(example, WIDE, look, agent=0)
-
-
-def test_source_lists_files_and_opens_one(example: Path, opened: Run, best: int) -> None:
-    files = opened.source(opened.tree.agents[best].id)
-
-    async def look(browser: Browser, pilot: Pilot[None]) -> None:
-        listed = await press(browser, pilot, "2", "]", "j")
-        assert all(name in listed for name in files)
-        first = min(files)
-        opened = await press(browser, pilot, "enter")
-        assert f"{len(files[first].data):,} bytes" in opened
-        assert files[first].data.decode().splitlines()[0][:40] in opened
-        assert await press(browser, pilot, "escape") == listed
-
-    drive(example, WIDE, look, agent=best)
-
-
-def test_evaluations_are_listed_and_opened(example: Path, opened: Run, best: int) -> None:
-    found = evaluations_of(opened, opened.tree.agents[best].id)
-
-    async def look(browser: Browser, pilot: Pilot[None]) -> None:
-        listed = await press(browser, pilot, "2", "]", "]", "j")
-        assert f"{len(found)} evaluations" in listed
-        rows = [row for row in listed.splitlines() if any(mark in row for mark in VERDICT_MARKS.values())]
-        assert len(rows) >= len(found)
-        opened = await press(browser, pilot, "enter")
-        first = min(found.values(), key=lambda each: (each.task, each.attempt))
-        assert first.task in opened and f"{VERDICT_MARKS[first.verdict]} {first.verdict}" in opened
-        assert "what the agent changed" in opened
-        assert await press(browser, pilot, "escape") == listed
-
-    drive(example, WIDE, look, agent=best)
-
-
-def test_lineage_has_every_step_and_leads_to_it(example: Path, opened: Run) -> None:
-    deep = max(opened.tree.agents, key=lambda agent: opened.tree.depth(agent.id))
-    steps = Lineage(opened.tree, deep.id).agents
-
-    async def look(browser: Browser, pilot: Pilot[None]) -> None:
-        await press(browser, pilot, "2", "[", "[", "[")
-        screen = browser.screen
-        assert isinstance(screen, AgentScreen) and screen.tab == "lineage"
-        text = "\n".join(screen.view.body.text())
-        for step in steps:
-            assert step.rationale.split("\n")[0] in text
-        assert f"against its parent {steps[-1].parents[0]}" in text
-        assert f"{len(steps) - 1} steps from the seed" in text
-        shown = await press(browser, pilot, "j", "j", "enter")
-        assert f"agent {steps[0].id}" in shown
-
-    drive(example, (120, 60), look, agent=deep.id)
-
-
-def test_the_transcript_tells_how_it_was_made(example: Path, opened: Run, best: int) -> None:
+def test_its_making_is_the_conversation_of_its_operator(example: Path, opened: Run) -> None:
+    best = best_of(opened)
     calls = opened.store.calls(opened.tree.agents[best].action)
 
     async def look(browser: Browser, pilot: Pilot[None]) -> None:
-        await press(browser, pilot, "2", *["]"] * TABS.index("transcript"))
-        screen = browser.screen
-        assert isinstance(screen, AgentScreen)
-        lines = list(screen.view.body.text())
-        for call in calls:
-            assert any(each.startswith(f"call {call.number} ") for each in lines)
-        assert "assistant" in lines and "tool" in lines
+        await open_part(browser, pilot, best, "making")
+        assert f"{len(calls)} model calls" in text_of(browser, "making")
+        top = browser.query_one("#making-text", TextView).scroll_offset.y
+        await press(browser, pilot, "right_curly_bracket", "right_curly_bracket")
+        assert browser.query_one("#making-text", TextView).scroll_offset.y > top
+        await open_part(browser, pilot, 0, "making")
+        assert "a seed" in text_of(browser, "making")
 
-    assert calls
-    drive(example, WIDE, look, agent=best)
+    drive(example, WIDE, look)
 
 
-def test_refusals_say_that_there_was_none(example: Path, best: int) -> None:
+@pytest.mark.parametrize("key", ["n", "N"])
+def test_words_are_found_in_a_text(key: str, example: Path, opened: Run) -> None:
     async def look(browser: Browser, pilot: Pilot[None]) -> None:
-        shown = await press(browser, pilot, "2", "[")
-        assert "refused or left out by the gateway" in shown
-        assert "ended by the limits of its sandbox" in shown
+        await open_part(browser, pilot, 0, "diff")
+        view = browser.query_one("#diff-text", TextView)
+        await type_words(browser, pilot, "import")
+        first = view._match
+        assert first is not None
+        assert "import" in view.lines[first].text
+        await press(browser, pilot, key)
+        assert view._match not in (None, first)
+        await type_words(browser, pilot, "no such words anywhere")
+        assert view._match not in (None, first)
 
-    drive(example, WIDE, look, agent=best)
+    drive(example, WIDE, look)
 
 
-def test_words_are_found_in_the_text(example: Path, opened: Run, best: int) -> None:
-    patch = the_patch(opened, best)
-    hunks = [number for number in range(len(patch)) if patch.text(number).startswith("@@")]
+def test_a_new_verdict_is_shown(tmp_path: Path) -> None:
+    growing = Growing(tmp_path / "run")
 
     async def look(browser: Browser, pilot: Pilot[None]) -> None:
-        await press(browser, pilot, "2")
-        screen = browser.screen
-        assert isinstance(screen, AgentScreen)
-        await type_words(browser, pilot, "@@")
-        above = len(patch.files) + 2
-        assert screen.view.cursor == hunks[0] + above
-        await press(browser, pilot, "n")
-        assert screen.view.cursor == hunks[1 % len(hunks)] + above
-        await press(browser, pilot, "N")
-        assert screen.view.cursor == hunks[0] + above
-        assert "not found" in await type_words(browser, pilot, "qqqqq")
-
-    drive(example, WIDE, look, agent=best)
-
-
-def test_tabs_open_by_the_mouse(example: Path, best: int) -> None:
-    async def look(browser: Browser, pilot: Pilot[None]) -> None:
-        await press(browser, pilot, "2")
-        await pilot.click("#agent-tabs", offset=(18, 0))
+        await open_part(browser, pilot, 0, "evaluations")
+        assert keys_of(browser, "evaluations") == []
+        growing.graded(0, 0, good=True)
         await settle(browser, pilot)
-        assert "[evaluations]" in grid(browser)
+        await settle(browser, pilot)
+        assert len(keys_of(browser, "evaluations")) == 1
+        assert "1/1" in grid(browser).splitlines()[2]
 
-    drive(example, WIDE, look, agent=best)
-
-
-@pytest.mark.parametrize("tab", TABS)
-def test_every_tab_survives_a_terminal_that_shrinks(example: Path, tab: str, best: int) -> None:
-    async def look(browser: Browser, pilot: Pilot[None]) -> None:
-        await press(browser, pilot, "2", *["]"] * TABS.index(tab))
-        before = await press(browser, pilot, "G", "g")
-        await pilot.resize_terminal(*TINY)
-        await press(browser, pilot, "j", "k", "G", "l", "h")
-        assert "▌" in grid(browser)
-        await pilot.resize_terminal(*SMALL)
-        assert await press(browser, pilot, "g") == before
-
-    drive(example, SMALL, look, agent=best)
+    drive(tmp_path / "run", WIDE, look)
+    growing.run.close()

@@ -8,10 +8,10 @@ import pytest
 from dgm.archive.run import Run
 from dgm.assemble import RunParts, check_benchmark, describe_grader_change, record_resume
 from dgm.benchmarks.grader_version import GRADER_VERSION, data_of, differ_in_grader, stamp_version
-from dgm.cli.spending import confirm_grader
+from dgm.cli.watching import TerminalWatcher
 from dgm.domain import Budget
 from dgm.errors import UserError
-from dgm.report.facts import grader_notes
+from dgm.views.report import grader_notes
 from tests.support.runs.made import make_run
 
 DATA, OTHER = "a" * 64, "b" * 64
@@ -84,6 +84,6 @@ def test_another_grader_only_warns_where_nothing_is_recorded(run, caplog):
 
 def test_without_a_terminal_only_yes_goes_on(capsys):
     with pytest.raises(UserError, match="add --yes to go on"):
-        confirm_grader("other verdicts", yes=False)
-    confirm_grader("other verdicts", yes=True)
+        TerminalWatcher().confirm_grader("other verdicts")
+    TerminalWatcher(yes=True).confirm_grader("other verdicts")
     assert capsys.readouterr().err == "other verdicts\n"

@@ -4,9 +4,9 @@ import socket
 
 import pytest
 
-from dgm import socket_paths
+from dgm import processes
 from dgm.errors import Infrastructure
-from dgm.socket_paths import short_address
+from dgm.processes import short_address
 
 
 @pytest.fixture
@@ -29,6 +29,6 @@ def test_a_long_path_can_be_bound(long):
 
 
 def test_without_descriptors_in_proc_a_long_path_is_refused(long, monkeypatch):
-    monkeypatch.setattr(socket_paths, "_DESCRIPTORS", long / "proc")
+    monkeypatch.setattr(processes, "_DESCRIPTORS", long / "proc")
     with pytest.raises(Infrastructure, match="set TMPDIR to a shorter folder"), short_address(long):
         pass

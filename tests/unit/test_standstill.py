@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from dgm.errors import AgentFault
-from dgm.standstill import StandstillWatch, repeat_after_standstill
+from dgm.processes import StandstillWatch, repeat_after_standstill
 
 
 class Times:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dgm import syntax
+from dgm.bounded_reading import parse_literal, parse_python
 
 
 class Dying:
@@ -40,8 +40,8 @@ def test_threads_parse_at_the_same_time(restless):
             for _ in range(20):
                 Dying()
             try:
-                syntax.parse(text)
-                syntax.literal("[1, {'a': (2, 3)}]")
+                parse_python(text)
+                parse_literal("[1, {'a': (2, 3)}]")
             except SystemError as error:
                 failures.append(error)
 
@@ -55,15 +55,15 @@ def test_threads_parse_at_the_same_time(restless):
 
 @pytest.mark.parametrize("text", ["[1, (2,)]", " 'a'", "-1.5", "{'a': None}", "b'x'"])
 def test_literals_are_read_as_python_reads_them(text):
-    assert syntax.literal(text) == ast.literal_eval(text)
+    assert parse_literal(text) == ast.literal_eval(text)
 
 
 @pytest.mark.parametrize("text", ["f()", "a", "1 +", "[x]"])
 def test_what_is_no_literal_is_refused(text):
     with pytest.raises((SyntaxError, ValueError)):
-        syntax.literal(text)
+        parse_literal(text)
 
 
 def test_what_is_not_python_is_a_syntax_error():
     with pytest.raises(SyntaxError):
-        syntax.parse("def (")
+        parse_python("def (")

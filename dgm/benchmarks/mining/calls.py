@@ -94,7 +94,7 @@ def find_call(
         case _ if language is Language.JAVASCRIPT:
             return _find_script_call(files, command)
     if bool(command) != bool(reports):
-        lacking, present = ("--report", "--test") if command else ("--test", "--report")
+        lacking, present = ("mining.reports", "--test") if command else ("--test", "mining.reports")
         raise ValueError(
             f"{present} needs {lacking}, too: CMD writes reports in JUnit's XML, and GLOB names them"
         )
@@ -104,7 +104,8 @@ def find_call(
     if usual is None:
         known = " or ".join(each.manifest for each in LANGUAGES[language].tests)
         raise ValueError(
-            f"it has no {known}; say how its tests run, and which reports they write, with --test CMD --report GLOB"
+            f"it has no {known}; say how its tests run with --test CMD, and which reports they write with the setting "
+            "mining.reports"
         )
     return TestCall("report", command=usual.command, reports=usual.reports)
 

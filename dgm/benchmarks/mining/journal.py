@@ -14,6 +14,15 @@ from typing import Any
 from dgm.errors import UserError
 
 HEAD = "mining"
+_FORMER_OPTIONS = {
+    "--image": "mining.image",
+    "--setup": "setup",
+    "--test": "test",
+    "--report": "mining.reports",
+    "--statement-model": "model",
+    "--issues": "mining.issues",
+}
+"""Name of an option in journals of earlier versions → its name."""
 WORK = ("unit ", "bug ")
 """Beginnings of keys of results that took time."""
 
@@ -40,15 +49,17 @@ class MiningJournal:
         except BlockingIOError:
             self._file.close()
             raise UserError(
-                f"{file}: another mining writes it; wait for its end, or name another --out"
+                f"{file}: another mining writes it; wait for its end, or name another folder for the suite"
             ) from None
         except OSError as error:
             raise UserError(
-                f"{file}: cannot be written: {error.strerror}; name another folder with --out"
+                f"{file}: cannot be written: {error.strerror}; name another folder for the suite"
             ) from error
         if whole < file.stat().st_size:
             self._file.truncate(whole)
         begun = self._found.get(HEAD)
+        if begun is not None:
+            begun = {_FORMER_OPTIONS.get(key, key): value for key, value in begun.items()}
         if begun != options and not any(key.startswith(WORK) for key in self._found):
             # Nothing but the environment was tried: other packages or options are the answer to that.
             self._file.truncate(0)
@@ -60,8 +71,8 @@ class MiningJournal:
             differing = sorted(key for key in {*begun, *options} if begun.get(key) != options.get(key))
             self._file.close()
             raise UserError(
-                f"{file}: this mining was begun with another {', '.join(differing)}; name another --out, or remove "
-                f"{file.parent} to begin anew"
+                f"{file}: this mining was begun with another {', '.join(differing)}; name another folder for the "
+                f"suite, or remove {file.parent} to begin anew"
             )
 
     def _read(self, file: Path) -> int:

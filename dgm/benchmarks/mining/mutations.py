@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import accumulate, pairwise
 
-from dgm.syntax import parse
+from dgm.bounded_reading import parse_python
 
 
 class SiteKind(StrEnum):
@@ -91,7 +91,7 @@ class _Source:
 
     def __init__(self, text: str) -> None:
         self.data = text.encode("utf-8")
-        self.tree = parse(text)
+        self.tree = parse_python(text)
         self._rows = [0, *accumulate(len(row) for row in _ROW.findall(self.data))]
 
     def row(self, line: int) -> int:
@@ -154,7 +154,7 @@ def apply_sites(source: str, sites: Sequence[Site]) -> str:
         at = site.end
     changed = "".join((*parts, source[at:]))
     try:
-        parse(changed.removeprefix(_BOM))
+        parse_python(changed.removeprefix(_BOM))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         where = f"{sites[0].path}:{sites[0].line}" if sites else "the text"
         raise ValueError(f"{where}: the result is no Python: {error}") from error

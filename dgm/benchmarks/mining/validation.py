@@ -23,8 +23,8 @@ from dgm.benchmarks.results import BUILD
 from dgm.benchmarks.suite_files import Limits
 from dgm.benchmarks.test_spec import DISK_MB, TestSpec
 from dgm.domain import Snapshot
+from dgm.processes import repeat_after_standstill
 from dgm.protocols import SandboxEngine
-from dgm.standstill import repeat_after_standstill
 
 MAX_FAILING, MAX_PASSING = 20, 2000
 """Maximum number of tests that a fix repairs, and of those that must go on passing."""

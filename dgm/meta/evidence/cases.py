@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from dgm.conversations import Prompts, Thread, Turn
+from dgm.archive.conversations import Prompts, Thread, Turn
 from dgm.domain import Tally, Verdict
 from dgm.messages import CONTEXT_LENGTH, Role
 from dgm.protocols import Case, ProgramEnd

@@ -71,7 +71,7 @@ def connect(address: str) -> "RayCluster":
             what = "on this machine" if address == "auto" else f"at {address}"
             raise UserError(
                 f"no Ray cluster {what}: start one with 'ray start --head', join one with 'ray start "
-                f"--address=HOST:PORT', or name it with --engine ray://HOST:PORT ({_first_line(error)})"
+                f"--address=HOST:PORT', or set engine to ray://HOST:PORT ({_first_line(error)})"
             ) from error
         finally:
             # Ray puts its own in their place, where this is the main thread.

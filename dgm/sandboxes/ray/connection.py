@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from dgm.errors import Infrastructure
+from dgm.processes import short_address
 from dgm.sandboxes.relay import connect
-from dgm.socket_paths import short_address
 
 SECRET_BYTES = PROOF_BYTES = 32
 CONNECTIONS = 512

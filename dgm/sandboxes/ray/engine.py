@@ -123,7 +123,7 @@ class RayEngine:
             Infrastructure: no node has room in time, or the node failed.
         """
         if spec.runtime:
-            raise UserError("agent.toml: image: nodes show no second image; use --sandbox docker")
+            raise UserError("agent.toml: image: nodes show no second image; set sandbox to docker")
         steps = self._plans.steps(spec.image)
         if not steps:
             recipes.load(spec.image)

@@ -21,6 +21,7 @@ from typing import IO, Any, NamedTuple, TypeVar
 import dgm
 from dgm.errors import Infrastructure
 from dgm.paths import asset
+from dgm.processes import StandstillWatch
 from dgm.protocols import Mount, Sandbox, SandboxEngine, SandboxSpec, SharedSocket
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.docker import DockerEngine
@@ -30,7 +31,6 @@ from dgm.sandboxes.ray.connection import HeadAddress, NodeForwarder
 from dgm.sandboxes.ray.reaper import start_reaper
 from dgm.sandboxes.ray_address import is_ray_address
 from dgm.sandboxes.threads import allow_threads
-from dgm.standstill import StandstillWatch
 
 ACTOR, NODE = "dgm.actor", "dgm.node"
 """Labels of a sandbox: the actor that opened it, and the id of its node."""

@@ -1,117 +1,91 @@
-"""The browser driven without a terminal, and what it shows as text."""
+"""The browser driven without a terminal, and its screen as text."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from pathlib import Path
 
 from textual.pilot import Pilot
-from textual.screen import Screen
-from textual.worker import WorkerCancelled
 
-from dgm.domain import AgentId
+from dgm.render.safe import neutralise
 from dgm.tui.app import Browser
-from dgm.tui.bars import Head
-from dgm.tui.page import Page
-from dgm.tui.reader import RunReader
+from dgm.tui.reader import BackgroundReader
 
 Script = Callable[[Browser, Pilot[None]], Awaitable[None]]
+WIDE, SMALL, TINY = (120, 36), (80, 24), (20, 5)
 
 
 def drive(
-    folder: Path,
-    size: tuple[int, int],
-    script: Script,
-    *,
-    follow: bool = False,
-    theme: str | None = "dark",
-    agent: int | None = None,
+    folder: Path, size: tuple[int, int], script: Script, *, agent: str | None = None, theme: str = "dark"
 ) -> None:
-    """Shows a run on a screen of so many columns and rows, and performs the script on it.
-
-    The script begins when the run has been read and its best agent found.
-    """
+    """Show a run on a screen of that size, and perform the script once the run is read and its best agent known."""
 
     async def perform() -> None:
-        with RunReader(folder) as reader:
-            browser = Browser(
-                reader, follow=follow, theme=theme, agent=None if agent is None else AgentId(agent)
-            )
-            async with browser.run_test(size=size) as pilot:
-                await settle(browser, pilot)
-                await script(browser, pilot)
+        browser = Browser(BackgroundReader(folder), agent=agent, theme=theme)
+        async with browser.run_test(size=size) as pilot:
+            await settle(browser, pilot)
+            await script(browser, pilot)
 
-    asyncio.run(perform())
+    asyncio.run(asyncio.wait_for(perform(), 600))
 
 
-def settled(reader: RunReader) -> bool:
-    """Whether nothing is being read or computed, until the run grows."""
-    tree_read = reader.run is not None and reader._best is None
-    return bool(reader.problem) or (tree_read and (not reader.count or reader._best_at == reader.until))
-
-
-async def settle(browser: Browser, pilot: Pilot[None], seconds: float = 300.0) -> None:
-    """Waits until the run is read, nothing is being worked out, and all of it is drawn."""
-    for _ in range(int(seconds / 0.05)):
-        if settled(browser.reader):
-            break
-        browser.look()
-        await pilot.pause(0.05)
-    assert settled(browser.reader), "the run was not read in time"
-    await _there(browser, pilot, seconds)
-    # A worker that a newer one takes the place of before it began stays in the list for ever.
-    while asked := [worker for worker in browser.workers if not (worker.is_cancelled or worker.is_finished)]:
-        with suppress(WorkerCancelled):
-            await browser.workers.wait_for_complete(asked)
-        await pilot.pause()
-    browser.look()
-    await pilot.pause()
-    # What is to be drawn anew is drawn by a timer.
-    await pilot.pause(0.05)
-
-
-async def drawn(browser: Browser, pilot: Pilot[None], seconds: float = 300.0) -> None:
-    """Waits until the screen is drawn, whether or not the run has been read."""
-    await _there(browser, pilot, seconds)
-    # What is to be drawn anew is drawn by a timer.
-    await pilot.pause(0.05)
-
-
-async def _there(browser: Browser, pilot: Pilot[None], seconds: float) -> None:
-    """Waits until the screen that was just gone to is laid out and has been entered."""
-    for _ in range(int(seconds / 0.02)):
-        if _is_there(browser.screen):
-            break
+async def settle(browser: Browser, pilot: Pilot[None]) -> None:
+    """Wait until the whole log is shown, nothing is being read, and all of it is drawn."""
+    while not await _is_settled(browser):
         await pilot.pause(0.02)
-    assert _is_there(browser.screen), "the screen was not there in time"
-    # What it was sent meanwhile, and what that made it send itself.
     await pilot.pause()
+    await pilot.pause(0.05)
+    while not await _is_settled(browser):
+        await pilot.pause(0.02)
     await pilot.pause()
 
 
-def _is_there(screen: Screen[object]) -> bool:
-    if not isinstance(screen, Page):
+async def _is_settled(browser: Browser) -> bool:
+    if not browser.is_running or browser.problem is not None:
         return True
-    heads = [*screen.query(Head)]
-    return bool(heads) and all(
-        not head.display or (head.size.width > 0 and head._screen == screen.NAME) for head in heads
-    )
+    if browser.news is None or any(
+        worker.group in ("load", "wrap") and not worker.is_finished for worker in browser.workers
+    ):
+        return False
+    newest = await browser.reader.ask(lambda run: run.store.newest())
+    known = browser.news.seq if browser.news.agents else browser._best_seq
+    return browser.news.seq >= newest and browser._best_seq >= known
 
 
-def grid(browser: Browser, *, tones: bool = False) -> str:
-    """What is on the screen, a line a row, blanks at its end cut; with ``tones`` letters for the styles below it."""
+async def press(browser: Browser, pilot: Pilot[None], *keys: str) -> str:
+    """Press keys, wait for what they ask for, and return the screen."""
+    for key in keys:
+        await pilot.press(key)
+        await pilot.pause()
+    await settle(browser, pilot)
+    return grid(browser)
+
+
+async def type_words(browser: Browser, pilot: Pilot[None], words: str) -> str:
+    """Search for words."""
+    await press(browser, pilot, "slash")
+    browser.finder.value = words
+    return await press(browser, pilot, "enter")
+
+
+def grid(browser: Browser) -> str:
+    """Return the screen, a line a row."""
     strips = browser.screen._compositor.render_strips()
-    text = "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips)
-    if not tones:
-        return text
-    letters: dict[str, str] = {}
-    rows = []
-    for strip in strips:
-        row = ""
-        for segment in strip:
-            name = str(segment.style) if segment.style and segment.text.strip() else ""
-            letter = letters.setdefault(name, chr(ord("a") + len(letters))) if name else " "
-            row += letter * segment.cell_length
-        rows.append(row.rstrip())
-    key = "\n".join(f"{letter} {name}" for name, letter in letters.items())
-    return f"{text}\n----\n" + "\n".join(rows) + f"\n----\n{key}"
+    return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips)
+
+
+def find_unsafe(browser: Browser) -> set[str]:
+    """Return the characters on the screen that a terminal would act upon."""
+    return {
+        character for character in grid(browser) if character != "\n" and neutralise(character) != character
+    }
+
+
+def rows_of(browser: Browser) -> list[str]:
+    """Return all rows of the tree as they are drawn, guides included."""
+    tree = browser.tree_pane.agents
+    return [
+        "".join(
+            segment.text for segment in tree._render_line(line, 0, tree.size.width, tree.rich_style)
+        ).rstrip()
+        for line in range(tree.last_line + 1)
+    ]

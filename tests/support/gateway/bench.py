@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager
 
 import httpx2
 
+from dgm.archive.volatile_text import UNKNOWN
 from dgm.domain import ActionId, Budget, Usage
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.server import Gateway
 from dgm.messages import CallKey, Exchange, Message, PaidCall, Reply, Request, Role
 from dgm.models.pricing import Price, TokenRates
-from dgm.volatile_text import UNKNOWN
 
 ACTION = ActionId(7)
 

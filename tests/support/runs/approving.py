@@ -6,7 +6,7 @@ from dgm.archive.approvals import FOLDER, put_answer
 from dgm.archive.events import AgentStillborn, ChildProposed, TaskGraded
 from dgm.config import Settings
 from dgm.domain import AgentId, Born, Budget, Entry, Evaluate, Evaluation, Expand, Verdict
-from dgm.publish.scrubbing import LocalIdentity as Published
+from dgm.exports.scrub import LocalIdentity as Published
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.run_controller import RunController
 from tests.support.runs.builder import RunBuilder, create_run

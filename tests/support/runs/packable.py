@@ -15,8 +15,8 @@ from dgm.domain import (
     Usage,
     Verdict,
 )
+from dgm.exports.scrub import LocalIdentity
 from dgm.messages import Message, Reply, Request, Role, WireProtocol, WireReply, WireRequest
-from dgm.publish.scrubbing import LocalIdentity
 from tests.support.runs.builder import RunBuilder, create_run
 
 KEY = "0123-not-a-real-key-4567"

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from dgm.analysis.accounts import Accounts, Purpose, account_of
+from dgm.analysis.accounts import Accounts, Purpose
 from dgm.archive.events import AgentStillborn, ChildProposed
 from dgm.archive.run import Run
 from dgm.domain import ActionId, AgentId, Born, Evaluate, Expand, Stillborn, Usage
@@ -112,24 +112,3 @@ def test_a_reader_sees_what_its_tree_has_read(paid: PaidRun) -> None:
         assert calls(Accounts(reader).clade(AgentId(0))) == 20
         reader.follow()
         assert calls(Accounts(reader).clade(AgentId(0))) == 27
-
-
-def test_one_agents_account_is_what_it_is_among_all(paid: PaidRun) -> None:
-    accounts = Accounts(paid.run)
-    for agent in paid.run.tree.agents:
-        assert account_of(paid.run, agent.id, whole=True) == accounts.of(agent.id)
-
-
-def test_an_account_without_the_whole_log_lacks_only_what_ended_in_nothing(paid: PaidRun) -> None:
-    child = Born((AgentId(1),), "op", paid.run.tree.agents[1].commit, "")
-    paid.run.append(ChildProposed(paid.start(Expand((AgentId(1),), "op")), child))
-    for agent in paid.run.tree.agents:
-        quick = account_of(paid.run, agent.id, whole=False)
-        whole = account_of(paid.run, agent.id, whole=True)
-        for purpose in (Purpose.MAKING, Purpose.UNFINISHED):
-            assert quick.of(purpose) == whole.of(purpose)
-        missing = [line for line in whole.lines if line not in quick.lines]
-        open_yet = {*paid.run.tree.to_redo(), *paid.run.tree.pending}
-        assert all(line.purpose in (Purpose.STILLBORN, Purpose.EVALUATING) for line in missing)
-        assert not {line.action for line in missing} & open_yet
-    assert account_of(paid.run, AgentId(1), whole=False).lines

@@ -182,14 +182,14 @@ def test_a_run_without_goals_asks_for_no_recommendation(run):
 def test_a_score_that_nobody_can_have_is_refused():
     refuse_unreachable(Budget(score=0.6), 20)
     with pytest.raises(
-        UserError, match=r"^--until-score 0\.9: .* all 20 search tasks has a lower bound of 0\.80"
+        UserError, match=r"^budget\.until_score: 0\.9 .* all 20 search tasks has a lower bound of 0\.80"
     ):
         refuse_unreachable(Budget(score=0.9), 20)
 
 
 @pytest.mark.parametrize("setting", ["until_score=62", "until_score=0", "patience=0", "confirm_above_usd=-1"])
 def test_ends_that_make_no_sense_are_refused(setting):
-    with pytest.raises(UserError, match=rf"^--set: budget\.{setting.partition('=')[0]} = "):
+    with pytest.raises(UserError, match=rf"^budget\.{setting.partition('=')[0]}: "):
         resolve(None, [f"budget.{setting}"], {})
 
 
@@ -199,5 +199,5 @@ def test_goals_alone_do_not_lift_the_usual_limit():
 
 
 def test_a_wrong_goal_is_named_by_its_flag():
-    with pytest.raises(UserError, match=r"^--until-score: budget\.until_score = 2"):
+    with pytest.raises(UserError, match=r"^budget\.until_score: 2"):
         resolve(None, [], {"budget.until_score": 2})

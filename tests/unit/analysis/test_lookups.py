@@ -5,17 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from dgm.analysis.lookups import (
-    find_matching,
-    find_verdicts,
-    next_match,
-    read_births,
-    read_last_events,
-    tally_tasks,
-)
+from dgm.analysis.lookups import find_matching, next_match
 from dgm.archive.events import AgentBorn, Event, TaskGraded
 from dgm.archive.store import EventStore
-from dgm.domain import ActionId, AgentId, Evaluation, Tally, TaskId, Verdict
+from dgm.domain import ActionId, AgentId, Evaluation, TaskId, Verdict
 
 
 def born(agent: int, operator: str, rationale: str) -> Event:
@@ -74,8 +67,6 @@ def test_words_point_to_numbers_commits_operators_rationales_and_then_tasks(
 
 def test_what_came_later_is_not_found(store: EventStore) -> None:
     assert find_matching(store, "module", until=3) == [2]
-    assert [one.agent for one in find_verdicts(store, TaskId("lru/evict"), until=5)] == [2]
-    assert tally_tasks(store, until=7) == {"lru/evict": Tally(1, 1)}
 
 
 def test_the_next_of_those_found_comes_round_again() -> None:
@@ -83,32 +74,3 @@ def test_the_next_of_those_found_comes_round_again() -> None:
     assert [next_match(found, AgentId(n)) for n in (0, 1, 5, 7)] == [1, 4, 7, 1]
     assert [next_match(found, AgentId(n), backwards=True) for n in (0, 1, 5, 7)] == [7, 7, 4, 4]
     assert next_match([], AgentId(3)) is None
-
-
-def test_verdicts_on_a_task_come_by_agent_and_attempt_without_invalid_ones(store: EventStore) -> None:
-    found = find_verdicts(store, TaskId("lru/evict"), until=store.newest())
-    assert [(one.agent, one.attempt, one.verdict.value) for one in found] == [
-        (1, 0, "unresolved"),
-        (1, 1, "resolved"),
-        (2, 0, "resolved"),
-    ]
-    assert [one.seq for one in found] == [7, 8, 5]
-    assert [one.action for one in found] == [10, 11, 20]
-
-
-def test_tasks_are_tallied_over_all_attempts(store: EventStore) -> None:
-    assert tally_tasks(store, until=store.newest()) == {
-        "lru/evict": Tally(2, 1),
-        "router/match": Tally(0, 1),
-    }
-
-
-def test_births_are_looked_up_and_those_that_never_were_are_left_out(store: EventStore) -> None:
-    found = read_births(store, [AgentId(3), AgentId(1), AgentId(99)])
-    assert set(found) == {1, 3}
-    assert found[AgentId(3)].rationale == "längere Grenzen"
-
-
-def test_the_last_events_are_those_at_the_end_of_the_log(store: EventStore) -> None:
-    assert [item.seq for item in read_last_events(store, 4)] == [6, 7, 8, 9]
-    assert len(read_last_events(store, 100)) == 9

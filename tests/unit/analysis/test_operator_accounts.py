@@ -15,8 +15,6 @@ from dgm.archive.events import (
     TaskGraded,
 )
 from dgm.archive.run import Run
-from dgm.cli.look import lineage, show, tree
-from dgm.cli.report import report
 from dgm.config import Settings
 from dgm.domain import (
     ActionId,
@@ -34,8 +32,10 @@ from dgm.domain import (
     Usage,
     Verdict,
 )
+from dgm.render.text import render_tree
 from dgm.show.operators import operator_lines, operator_records
 from dgm.show.spans import plain_text
+from dgm.views.agents import AgentView, LineageView, TreeView
 
 pytestmark = pytest.mark.slow
 
@@ -229,28 +229,12 @@ def output(command, *words):
     return found.output
 
 
-@pytest.mark.starts_processes
-def test_the_report_has_the_table(made):
-    made.run.close()
-    assert "mean gain [95 %]" in output(report, "made")
-    assert [each["operator"] for each in json.loads(output(report, "made", "--json"))["operators"]] == [
-        "module",
-        "crossover",
-        "self-edit",
-    ]
-
-
-def test_lists_show_aims_and_both_parents(made):
-    made.run.close()
-    shown = output(tree, "made")
-    assert "module:context" in shown
-    assert "crossover of 1 and 2" in shown
-    steps = output(lineage, "made", "3").splitlines()
-    assert [step.split()[0] for step in steps] == ["0", "1", "with", "3"]
-    assert "own 1/5" in steps[2]
-    assert "module:tools" in steps[2]
-    document = json.loads(output(lineage, "made", "3", "--json"))["lineage"]
-    assert [(step["parents"], step["aim"]) for step in document] == [([], ""), ([0], "context"), ([1, 2], "")]
+def test_views_have_aims_and_both_parents(made):
+    lines = [line.plain for line in render_tree(TreeView.load(made.run))]
+    assert any("module:context" in line for line in lines)
+    assert any("crossover of 1 and 2" in line for line in lines)
+    steps = LineageView.load(made.run, AgentId(3)).lineage
+    assert [(step.parents, step.aim) for step in steps] == [((), ""), ((0,), "context"), ((1, 2), "")]
 
 
 def test_an_agent_says_how_it_was_made(made):
@@ -261,11 +245,6 @@ def test_an_agent_says_how_it_was_made(made):
     traces = {**cost.traces, "evidence": evidence, "reading": reading}
     born = Born(what.parents, "self-edit", made.commit(0), "", Cost(CALL, 2.0, traces))
     made.run.append(made.run.birth(born, action))
-    made.run.close()
-    shown = output(show, "made", "5")
-    assert "vetting    check 1.50 s\n" in shown
-    assert "read       2 of 9 files of evidence: f2, f1\n" in shown
-    record = json.loads(output(show, "made", "5", "--json"))
-    assert record["making"]["read"] == {"f1": 3, "f2": 7}
-    assert record["making"]["vetting"] == {"check": 1.5}
-    assert "vetting" not in output(show, "made", "0")
+    making = AgentView.load(made.run, made.run.tree.agents[5]).making
+    assert (making.offered, making.read, making.vetting) == (9, {"f1": 3, "f2": 7}, {"check": 1.5})
+    assert AgentView.load(made.run, made.run.tree.agents[0]).making.vetting == {}

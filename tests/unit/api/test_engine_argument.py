@@ -1,7 +1,5 @@
 """``engine=`` names the Docker engine of one call, in every call that may open a sandbox."""
 
-import asyncio
-
 import pytest
 
 import dgm
@@ -10,12 +8,10 @@ from tests.support.fake_engine import ROOTLESS, serve_engine
 from tests.support.runs.made import make_run
 from tests.support.suite_on_disk import make_suite
 
-SWEEP = '[sweep]\nseeds = [5]\n[base]\nmodel = "offline"\nbudget.evaluations = 1\n[grid]\n"policy.name" = ["hgm"]\n'
-
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with a run, a suite, a sweep and a file of predictions."""
+    """A folder with a run, a suite and a file of predictions."""
     monkeypatch.setenv("DGM_ARCHIVE", str(tmp_path))
     monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
     monkeypatch.chdir(tmp_path)
@@ -23,33 +19,21 @@ def folder(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     make_run(tmp_path / "one", verdicts=["+-", "++"])
     make_suite(tmp_path / "tiny")
-    (tmp_path / "sweep.toml").write_text(SWEEP)
     (tmp_path / "predictions.jsonl").write_text("")
     return tmp_path
 
 
+OFFLINE = {"model": "offline"}
 CALLS = {
-    "evolve": lambda run, engine: dgm.evolve(model="offline", engine=engine),
-    "evolve_async": lambda run, engine: asyncio.run(dgm.evolve_async(model="offline", engine=engine)),
-    "resume": lambda run, engine: run.resume(engine=engine),
-    "report": lambda run, engine: run.report(holdout=True, engine=engine),
-    "evaluate": lambda run, engine: dgm.evaluate(run.best, engine=engine),
-    "grade_predictions": lambda run, engine: dgm.grade_predictions(
-        "predictions.jsonl", "tiny", engine=engine
+    "evolve": lambda run, engine: dgm.evolve(model="offline", settings={"engine": engine}),
+    "evolve_batch": lambda run, engine: dgm.evolve_batch(name="x", settings={"engine": engine, **OFFLINE}),
+    "resume": lambda run, engine: run.resume(settings=[f"engine={engine}"]),
+    "evaluate": lambda run, engine: dgm.evaluate(run.best, settings={"engine": engine}),
+    "predictions": lambda run, engine: dgm.evaluate(
+        "predictions.jsonl", benchmark="tiny", settings={"engine": engine}
     ),
-    "solve": lambda run, engine: dgm.solve(run.best, "tiny", "mend it", engine=engine),
-    "lineage": lambda run, engine: run.replay.lineage(1, engine=engine),
-    "evaluations": lambda run, engine: run.replay.evaluations(engine=engine),
-    "live_lineage": lambda run, engine: run.replay.live_lineage(1, "offline", engine=engine),
-    "live_evaluations": lambda run, engine: run.replay.live_evaluations("offline", engine=engine),
-    "sweep": lambda run, engine: dgm.sweep("sweep.toml", engine=engine),
-    "suite.record": lambda run, engine: dgm.suite("tiny").record(engine=engine),
-    "suite.verify": lambda run, engine: dgm.suite("tiny").verify(engine=engine),
-    "suite.fetch": lambda run, engine: dgm.suite("tiny").fetch(engine=engine),
-    "images": lambda run, engine: dgm.images(engine=engine),
-    "build_images": lambda run, engine: dgm.build_images(engine=engine),
-    "clean_sandboxes": lambda run, engine: dgm.clean_sandboxes(engine=engine),
-    "doctor": lambda run, engine: dgm.doctor(engine=engine),
+    "solve": lambda run, engine: dgm.solve(run.best, "tiny", "mend it", settings={"engine": engine}),
+    "replay": lambda run, engine: run.replay(what="evaluations", settings={"engine": engine}),
 }
 
 
@@ -66,11 +50,9 @@ def test_the_named_engine_is_the_one_that_is_asked(folder):
             with pytest.raises(
                 UserError, match=r"the engine at unix://\S+engine.sock \(engine\) does not bound"
             ):
-                dgm.evolve(model="offline", sandbox=sandbox, engine=address)
+                dgm.evolve(model="offline", settings={"sandbox": sandbox, "engine": address})
 
 
 def test_bubblewrap_takes_no_engine(folder):
-    with pytest.raises(
-        UserError, match=r"^engine=ssh://far: the sandbox is bubblewrap, .*: leave engine out"
-    ):
-        dgm.suite("tiny").verify(sandbox="bubblewrap", engine="ssh://far")
+    with pytest.raises(UserError, match="ssh://far: the sandbox is bubblewrap"):
+        dgm.benchmark_verify("tiny", settings={"sandbox": "bubblewrap", "engine": "ssh://far"})

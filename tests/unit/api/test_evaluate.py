@@ -1,12 +1,16 @@
-"""``dgm.evaluate`` and ``dgm.grade_predictions``: what is wrong is said in Python, before anything is made."""
+"""``evaluate`` and ``replay``: wrong arguments are named before anything is made."""
+
+import json
 
 import pytest
 
 import dgm
 from dgm.errors import UserError
-from dgm.publish.packing import pack
-from dgm.publish.scrubbing import LocalIdentity
+from dgm.exports.pack import pack
+from dgm.exports.scrub import LocalIdentity
 from tests.support.runs.made import make_run
+
+pytestmark = pytest.mark.starts_processes
 
 
 @pytest.fixture
@@ -16,44 +20,68 @@ def archive(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("one", "two"):
         make_run(tmp_path / "archive" / name, verdicts=["+-", "++"])
+    row = {"instance_id": "a", "model_name_or_path": "me", "model_patch": ""}
+    (tmp_path / "p.json").write_text(json.dumps([row]))
     return tmp_path / "archive"
 
 
-@pytest.mark.starts_processes
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("targets", "options", "argument", "problem"),
     [
-        ({"split": "other"}, r"^split 'other': there are search, promotion, holdout"),
-        ({"attempts": 0}, r"^attempts 0: must be from 1 to 100"),
-        ({"max_usd": float("nan")}, r"^max_usd nan: must be a number above 0"),
-        ({"settings": {"policy.name": "hgm"}}, r"^settings policy: dgm\.evaluate sets models\.\*"),
+        (["one:best"], {"split": "other"}, "split", "'other' is none of search, promotion, holdout, all"),
+        (["one:best"], {"attempts": 0}, "attempts", "0 is not from 1 to 100"),
+        (["one:best"], {"workers": 0}, "workers", "0 is less than 1"),
+        (["one:best"], {"max_usd": float("nan")}, "max_usd", "must be a number above 0"),
+        (
+            ["one:best"],
+            {"settings": {"policy.name": "hgm"}},
+            "settings",
+            "policy: an evaluation sets models.*",
+        ),
+        (["one:best"], {"settings": ["limits.call=5"]}, "limits.call", "did you mean 'limits.calls'?"),
+        ([], {}, "", "name the agents to evaluate"),
+        (["one"], {}, "", "one is a run; name an agent of it"),
+        (["one:best", "two:0"], {}, "", "belong to one and two"),
+        (["one:99"], {}, "", "no agent '99'"),
+        (["oen:best"], {}, "", "did you mean 'one'?"),
+        (["/nowhere"], {}, "", "neither a folder nor a git repository"),
+        (["none.json"], {"benchmark": "starter"}, "", "none.json: missing"),
+        (["p.json", "one:0"], {"benchmark": "starter"}, "", "graded alone"),
+        (["p.json"], {}, "benchmark", "name the suite"),
+        (["p.json"], {"benchmark": "starter", "model": "offline"}, "model", "does not apply"),
+        (["p.json"], {"benchmark": "starter", "attempts": 2}, "attempts", "graded once"),
     ],
 )
-def test_a_wrong_argument_is_named(archive, words, said):
-    with dgm.open("one") as run, pytest.raises(UserError, match=said):
-        dgm.evaluate(run.best, **words)
-    assert not list(archive.rglob("evaluate*"))
+def test_a_wrong_argument_is_named(archive, targets, options, argument, problem):
+    with pytest.raises(UserError) as refused:
+        dgm.evaluate(*targets, **options)
+    assert (refused.value.argument, problem in refused.value.problem) == (argument, True), refused.value
+    assert not [*archive.rglob("evaluate*"), *archive.rglob("predictions*")]
 
 
-def test_agents_of_one_run_are_evaluated_together(archive):
-    with dgm.open("one") as one, dgm.open("two") as two:
-        with pytest.raises(UserError, match="belong to one and two; evaluate those of one run at a time"):
-            dgm.evaluate([one.best, two.best])
-        with pytest.raises(UserError, match="say who is evaluated"):
-            dgm.evaluate([])
-
-
-@pytest.mark.starts_processes
 def test_nothing_is_written_into_the_copy_of_a_packed_run(archive, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     pack(archive / "one", tmp_path / "one.dgm", LocalIdentity.here())
     with dgm.open(tmp_path / "one.dgm") as run:
-        with pytest.raises(UserError, match=r"packed, and only read; unpack it first: dgm\.unpack\(FILE\)"):
+        with pytest.raises(UserError, match=r"dgm\.export\('one\.dgm', 'FOLDER/'\)"):
             dgm.evaluate(run.best)
-        with pytest.raises(UserError, match="packed, and only read"):
-            run.resume()
+        with pytest.raises(UserError, match="packed and can only be read"):
+            run.replay("best", what="evaluations", live="offline")
 
 
-def test_predictions_that_are_not_there_are_named(archive):
-    with pytest.raises(UserError, match=r"none\.json: missing"):
-        dgm.grade_predictions("none.json", "starter")
+@pytest.mark.parametrize(
+    ("agents", "options", "argument"),
+    [
+        ([], {"live": "offline"}, "what"),
+        ([0], {}, "what"),
+        ([0, 1], {"what": "lineage"}, "what"),
+        ([0], {"what": "work", "live": "offline"}, "what"),
+        ([0], {"what": "evaluations", "max_usd": 1}, "max_usd"),
+        ([0], {"what": "evaluations", "into": "there"}, "into"),
+        ([0], {"what": "evaluations", "settings": {"policy.name": "hgm"}}, "settings"),
+    ],
+)
+def test_arguments_of_a_replay_that_do_not_fit_are_named(archive, agents, options, argument):
+    with dgm.open("one") as run, pytest.raises(UserError) as refused:
+        run.replay(*agents, **options)
+    assert refused.value.argument == argument, refused.value

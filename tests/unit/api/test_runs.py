@@ -8,10 +8,8 @@ import pytest
 
 import dgm
 from dgm.archive.approvals import ApprovalAnswer, read_answer
-from dgm.archive.codec import encode
 from dgm.archive.stop_request import read_stop_request
 from dgm.errors import UserError
-from dgm.experiments.sweep_folder import SweepFolder
 from tests.support.runs.made import make_run
 from tests.support.runs.waiting import make_waiting_run
 
@@ -36,31 +34,29 @@ def folder(tmp_path, monkeypatch):
 
 def test_runs_are_rows(folder, tmp_path):
     (tmp_path / "broken").mkdir()
-    SweepFolder(tmp_path, "several").lock().close()
-    SweepFolder(tmp_path, "several").write(tmp_path / "several.toml", [])
-    states = {"made": "goal reached", "broken": "not a run", "several": "sweep"}
-    found = dgm.runs()
-    assert {row["run"]: row["state"] for row in found} == states
-    assert [row["run"] for row in found if row["problem"]] == ["broken"]
-    assert [row["agents"] for row in dgm.runs(tmp_path) if row["run"] == "made"] == [2]
-    assert all(row["bytes"] for row in dgm.runs(sizes=True) if row["run"] == "made")
+    (tmp_path / "broken" / "events.db").write_bytes(b"")
+    rows = dgm.runs().runs
+    assert {row.run: row.state for row in rows} == {"made": "goal reached", "broken": "not a run"}
+    assert [row.run for row in rows if row.problem] == ["broken"]
+    assert [row.agents for row in dgm.runs(tmp_path).runs] == [2, None]
     with pytest.raises(UserError, match="no such folder"):
         dgm.runs(tmp_path / "missing")
 
 
-def test_events_are_chosen_by_number_and_kind(folder):
+def test_a_run_is_views_and_tables(folder):
     with dgm.open("made") as run:
+        assert (run.view.agents, run.tree.best, run.view.best.agent) == (2, run.best.id, run.best.id)
         every = list(run.events())
-        assert [each.seq for each in every] == list(range(1, len(every) + 1))
-        assert list(run.events(after=2)) == every[2:]
+        assert [event.seq for event in every] == list(range(1, len(every) + 1))
         assert list(run.events(tail=3)) == every[-3:]
-        graded = list(run.events(kind="task_graded", tail=2))
-        assert [encode(each.event)[0] for each in graded] == ["task_graded"] * 2
         assert list(run.events(follow=True)) == every
-        with pytest.raises(UserError, match=r"^kind graded: there are model_called"):
-            run.events(kind="graded")
-        with pytest.raises(UserError, match=r"^after and tail both say"):
-            run.events(after=1, tail=1)
+        assert run.diff(1) == run.agents[1].diff() == run.agents[1].diff(0)
+        assert run.agents[0].diff() == ""
+        rows = list(run.agent_table)
+        assert [(row["agent"], row["own_n"]) for row in rows] == [(0, 2), (1, 2)]
+        assert run.agent_table.to_pandas().shape == (2, len(rows[0]))
+        with pytest.raises(UserError, match="no agent 7"):
+            run.diff(7)
 
 
 @pytest.mark.starts_processes
@@ -83,10 +79,10 @@ def test_children_that_wait_are_answered(tmp_path):
     with dgm.open(folder) as run:
         assert [row["child"] for row in run.waiting] == [2, 3]
         run.approve(2)
-        given = run.approve(3, False, reason="too\nlong")
-        assert (given.yes, given.instead_of) == (False, "")
+        answered = run.approve(3, "no", reason="too\nlong")
+        assert (answered.answered, answered.replaced, answered.running) == (3, "", False)
         assert [row["answer"] for row in run.waiting] == ["yes", "no"]
-        assert run.approve(3).instead_of == "no too long"
+        assert run.approve(3).replaced == "no too long"
         with pytest.raises(UserError, match="was stillborn already"):
             run.approve(4)
     assert read_answer(folder, 2) == ApprovalAnswer(True)
@@ -95,19 +91,18 @@ def test_children_that_wait_are_answered(tmp_path):
 def test_a_run_that_asks_nobody_says_how_one_asks(folder):
     with dgm.open("made") as run:
         assert len(run.waiting) == 0
-        with pytest.raises(
-            UserError, match=r'begin with: dgm\.evolve\(settings=\{"gates\.approve": True\}\)'
-        ):
+        with pytest.raises(UserError, match=r"asks nobody, because gates\.approve is off"):
             run.approve(1)
 
 
 @pytest.mark.starts_processes
-def test_figures_of_a_report_are_files(folder, tmp_path):
+def test_a_report_writes_its_page_and_its_figures(folder, tmp_path):
     with dgm.open("made") as run:
-        files = run.report().save_figures(tmp_path / "figures")
-        assert files and all(file.read_bytes().startswith(b"<svg") for file in files)
-        with pytest.raises(UserError, match=r"^figures "):
-            run.report().save_figures(tmp_path / "made" / "run.json")
+        view = run.report(html=tmp_path / "page.html", figures=tmp_path / "figures")
+        assert view.files[0] == tmp_path / "page.html" and view.files[0].is_file()
+        assert all(file.read_bytes().startswith(b"<svg") for file in view.files[1:])
+        with pytest.raises(UserError, match="is no folder"):
+            run.report(figures=tmp_path / "made" / "run.json")
 
 
 def test_a_control_that_would_show_nothing_is_refused_before_anything_is_performed(folder):

@@ -7,15 +7,12 @@ import sys
 import pytest
 
 import dgm
-from dgm import references
-from dgm.api.arguments import model_of
-from dgm.api.search import _nested, _read_layers
-from dgm.blocking import python_words
-from dgm.config import PolicySettings
-from dgm.config.resolving import resolve_layers
+from dgm import plugins
+from dgm.api.arguments import model_of, split_engine
+from dgm.api.search import change_budget
+from dgm.config import PolicySettings, resolve
 from dgm.domain import Budget as RunBudget
 from dgm.errors import UserError
-from dgm.launch import change_budget
 from dgm.plugins import make_plugin
 from dgm.policies.composed import Composition
 from dgm.policies.registry import with_recommendation
@@ -52,18 +49,18 @@ def test_the_package_imports_nothing_of_itself():
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=False)
     if done.returncode == 0:  # -S: where the package is found without site-packages
         assert done.stdout.split("]")[0] == "["
-    assert {"evolve", "evolve_async", "open", "Budget", "replay"} <= set(dir(dgm))
+    assert {"evolve", "evolve_batch", "open", "replay"} <= set(dir(dgm))
 
 
 @pytest.mark.starts_processes
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ({"budget": dgm.Budget(usd=-3)}, r"dgm\.evolve: budget\.usd = -3: input should be greater than 0"),
-        ({"settings": {"limits.cals": 3}}, r"dgm\.evolve: unknown setting 'limits\.cals'"),
-        ({"config": "settings.toml"}, r"settings\.toml: no such settings file"),
-        ({"name": "no/name"}, r"^name 'no/name': a run's name is made of"),
-        ({"policy": "lineag", "sandbox": "bubblewrap"}, "did you mean 'lineage'"),
+        ({"max_usd": -3}, r"max_usd: -3: input should be greater than 0"),
+        ({"settings": {"limits.cals": 3}}, r"limits\.cals: unknown setting 'limits\.cals'"),
+        ({"file": "settings.toml"}, r"settings\.toml: no such settings file"),
+        ({"name": "no/name"}, r"^name: 'no/name': a run's name is made of"),
+        ({"policy": "lineag", "settings": {"sandbox": "bubblewrap"}}, "did you mean 'lineage'"),
     ],
 )
 def test_what_is_wrong_is_said_in_python_before_anything_is_made(words, said, tmp_path, monkeypatch):
@@ -78,67 +75,37 @@ def test_a_loop_that_runs_already_is_no_obstacle(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     async def in_a_notebook() -> None:
-        dgm.evolve(budget=dgm.Budget(usd=-3))
+        dgm.evolve(max_usd=-3)
 
     with pytest.raises(UserError, match="greater than 0"):
         asyncio.run(in_a_notebook())
 
 
-def test_flags_and_commands_become_arguments():
-    said = "--max-usd 3: never runs out; add --patience or --until-score; go on with 'dgm resume a-1'"
-    assert python_words(said) == (
-        'budget.usd 3: never runs out; add budget.patience or budget.until_score; go on with dgm.open("a-1").resume()'
-    )
-
-
-@pytest.mark.parametrize(
-    ("said", "words"),
-    [
-        ("--max-usd 3: the evaluation has cost 4 USD", "max_usd 3: the evaluation has cost 4 USD"),
-        ("unpack it first: dgm archive unpack a.dgm", 'unpack it first: dgm.unpack("a.dgm")'),
-        ("(see dgm benchmark show mine)", '(see dgm.suite("mine"))'),
-        ("see which there are with: dgm list", "see which there are with: dgm.runs()"),
-        ("dgm replay archive/a decisions", 'dgm.open("archive/a").replay.decisions()'),
-        ("repeat its dgm evaluate command", "repeat its dgm.evaluate call"),
-        ("repeat its dgm simulate --record command", "repeat its dgm.record_trial call"),
-        ("choose another --seed-agent", "choose another seed_agent"),
-        ("--group-by x: there is no such setting", "group_by x: there is no such setting"),
-    ],
-)
-def test_commands_become_calls(said, words):
-    assert python_words(said) == words
-
-
 def test_dotted_names_and_tables_meet():
-    assert _nested({"limits.calls": 3, "limits": {"tries": 2}, "model": "offline"}) == {
-        "limits": {"calls": 3, "tries": 2},
-        "model": "offline",
-    }
+    limits = resolve(None, {"limits.calls": 3, "limits": {"tries": 2}}, {}).limits
+    assert (limits.calls, limits.tries) == (3, 2)
 
 
 def test_arguments_win_over_a_file_whose_paths_begin_at_it(tmp_path):
     (tmp_path / "mine.toml").write_text('workers = 4\nseed_agent = "mine"\n[policy]\nname = "hgm"\n')
-    layers = [*_read_layers(tmp_path / "mine.toml"), ("dgm.evolve", {"workers": 2})]
-    found = resolve_layers(layers, tmp_path.parent)
+    found = resolve(tmp_path / "mine.toml", {"workers": 3}, {"workers": 2})
     assert (found.workers, found.policy.name, found.seed_agent) == (2, "hgm", str(tmp_path / "mine"))
 
 
 def test_given_limits_replace_their_own():
     before = RunBudget(evaluations=10, usd=2.0)
-    given = {"usd": 4, "hours": 2, "until_score": 0.5, "patience": None}
+    given = {"usd": 4, "hours": 2, "until_score": 0.5}
     assert change_budget(before, given) == RunBudget(evaluations=10, usd=4, seconds=7200, score=0.5)
-    with pytest.raises(UserError, match=r"--max-usd 0: a budget must be above 0"):
-        change_budget(before, {"usd": 0})
-    with pytest.raises(UserError, match=r"--until-score 1: a score must be below 1"):
-        change_budget(before, {"until_score": 1})
+    with pytest.raises(UserError, match="it cannot be changed"):
+        change_budget(before, {"expansion_cost": 1})
 
 
 def test_an_object_is_made_anew_for_each_that_asks():
     given = Plain()
-    reference = references.lend_object("policies", given)
+    reference = plugins.lend_object("policies", given)
     assert reference == f"{__name__}:Plain{{'asked': []}}"
-    found = references.find_object("policies", reference)
-    one, other = (references.make_object(found, PolicyContext()) for _ in range(2))
+    found = plugins.find_object("policies", reference)
+    one, other = (plugins.make_object(found, PolicyContext()) for _ in range(2))
     assert isinstance(one, Plain)
     assert one is not other is not given
 
@@ -151,7 +118,7 @@ def test_what_cannot_be_found_again_says_so():
         (f"{__name__}:Missing", "cannot be imported here"),
     ):
         with pytest.raises(UserError, match=said):
-            references.find_object("operators", reference)
+            plugins.find_object("operators", reference)
     place = r"test_search:Particular, one of the policies, .*test_search\.py:\d+: arguments 'number', 'other' are no"
     with pytest.raises(UserError, match=place):
         make_plugin("policies", f"{__name__}:Particular", PolicyContext())
@@ -168,3 +135,17 @@ def test_replies_are_a_model_of_a_program():
     assert named and named.startswith("scripted:")
     assert model_of(lambda _messages, _tools: "DONE") != named
     assert (model_of("offline"), model_of(None)) == ("offline", None)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"engine": ["ssh://a", "ssh://b"], "workers": 1},
+        ["engine=ssh://a", "workers=1", 'engine="ssh://b"'],
+    ],
+)
+def test_engines_are_no_setting_that_a_run_records(settings):
+    others, engines = split_engine(settings)
+    assert list(engines) == ["ssh://a", "ssh://b"]
+    assert resolve(None, others, {}).workers == 1
+    assert split_engine(None) == ({}, ())

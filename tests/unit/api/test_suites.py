@@ -1,47 +1,117 @@
-"""``dgm.suites`` and ``dgm.suite``: what there is, a suite, a task as an agent sees it."""
+"""``dgm.benchmark_list`` and ``dgm.benchmark_show``, and the commands: hidden tests stay hidden unless asked for."""
 
 import json
 
 import pytest
 
 import dgm
+from dgm.cli.main import main
 from dgm.errors import UserError
-from tests.support.suite_on_disk import TASK, make_suite
+from tests.support.named_suite import TASK, make_named_suite
 
 
-def test_shipped_suites_are_rows():
-    rows = {row["name"]: row for row in dgm.suites()}
-    assert rows["starter"]["tasks"]["search"] > 10
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory):
+    return make_named_suite(tmp_path_factory.mktemp("suite") / "mined")
+
+
+def run(capsys, *words, code=0):
+    with pytest.raises(SystemExit) as ended:
+        main(["benchmark", *map(str, words)])
+    assert (ended.value.code or 0) == code
+    return capsys.readouterr()
+
+
+def test_the_shipped_suites_and_the_forms_of_other_names_are_listed(capsys):
+    view = dgm.benchmark_list()
+    tasks = {row.name: row.tasks for row in view.suites}
+    assert tasks["starter"] == {"search": 40, "promotion": 0, "holdout": 20}
+    assert "polyglot:" in tasks
+    assert any(form.form.startswith("swebench:") for form in view.named)
+    assert json.loads(run(capsys, "list", "--json").out) == view.model_dump(mode="json")
+
+
+def test_a_suite_is_a_table_of_its_tasks_and_of_their_kinds(suite, capsys):
+    view = dgm.benchmark_show(suite)
+    (row,) = view.facts
+    assert view.ids == {"search": (TASK,), "promotion": (), "holdout": ()}
+    assert (row.task, row.kind, row.date, row.fail_to_pass, row.pass_to_pass) == (
+        TASK,
+        "history",
+        "2026-11-27",
+        2,
+        1,
+    )
+    assert (row.added, row.removed, row.modules) == (1, 1, ("src/sums.py",))
+    lines = run(capsys, "show", suite).out.splitlines()
+    head = lines.index("search: 1 task")
+    assert lines[head + 1].split() == ["task", "kind", "day", "F2P", "P2P", "lines", "module"]
+    assert lines[head + 2].split() == [TASK, "history", "2026-11-27", "2", "1", "+1", "-1", "src/sums.py"]
+    assert "  history        1  2026-11-27 to 2026-11-27  F2P 2  lines 2" in lines
 
 
 @pytest.mark.starts_processes
-def test_a_suite_is_looked_at_without_a_sandbox(tmp_path):
-    suite = dgm.suite(make_suite(tmp_path / "tiny"))
-    assert [task.id for task in suite.tasks()] == [task.id for task in suite.tasks("search")] == [TASK]
-    assert suite.tasks("holdout") == []
-    with pytest.raises(UserError, match="there are search, promotion, holdout"):
-        suite.tasks("none")
-    task = suite.task(TASK)
-    assert "sums/__init__.py" in task["workspace"] and "half as much" in task["prompt"]
-    assert "hidden" not in json.dumps(task)
-    assert suite.record()["ids"]["search"] == [TASK]
-    with pytest.raises(UserError, match="workers 0"):
-        suite.verify(workers=0)
-    with pytest.raises(UserError, match="unknown setting"):
-        dgm.suite("starter", {"benchmarks.swebensh.subset": "x"})
+def test_a_task_is_shown_without_its_hidden_tests_and_fix(suite, capsys):
+    view = dgm.benchmark_show(suite, TASK)
+    assert view.origin.fail_to_pass[0] == "tests/test_sums.py::test_half"
+    assert (view.origin.split, view.origin.changes) == ("search", {"src/sums.py": (1, 1)})
+    assert view.origin.provenance.kind == "history"
+    assert "src/sums.py" in view.workspace
+    text = run(capsys, "show", suite, TASK).out
+    assert "half(4) is 1" in text
+    for shown in (text, view.model_dump_json()):
+        assert "half(10) == 5" not in shown
+        assert "number // 2" not in shown
 
 
-def test_a_task_has_its_origin_and_hides_its_tests_unless_asked(tmp_path):
-    suite = dgm.suite(make_suite(tmp_path / "tiny"))
-    origin = suite.origin(TASK)
-    assert origin["tests"]["fail_to_pass"][0] == "tests/test_hidden_double.py::Double::test_two"
-    assert (origin["split"], origin["kind"], origin["changes"]) == (
-        "search",
-        "boundary",
-        {"sums/__init__.py": [1, 1]},
-    )
-    assert "secret-hint" not in json.dumps(origin)
-    hidden = suite.origin(TASK, hidden=True)["hidden"]
-    assert "secret-hint" in hidden["tests"]["tests/test_hidden_double.py"]
-    assert "+    return number * 2" in hidden["solution"]
-    assert [(row["task"], row["fail_to_pass"], row["added"]) for row in suite.facts()] == [(TASK, 2, 1)]
+@pytest.mark.starts_processes
+def test_hidden_tests_and_the_fix_are_shown_on_request(suite, capsys):
+    view = dgm.benchmark_show(suite, TASK, hidden=True)
+    assert "assert half(10) == 5" in view.hidden.tests["tests/test_sums.py"]
+    assert "+    return number // 2" in view.hidden.solution
+    text = run(capsys, "show", suite, TASK, "--hidden").out
+    assert "--- hidden: tests/test_sums.py" in text
+    assert "+    return number // 2" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("show", "startr"), "did you mean 'starter'"),
+        (("show", "starter", "nothing"), "no task 'nothing'"),
+        (("show", "starter+"), "nothing stands on one side of a '+'"),
+        (("show", "swebench"), "say which, as in swebench:verified"),
+        (("show", "starter", "--hidden"), "--hidden: name the task"),
+        (("show", "starter", "--set", "benchmarks.swebench.subst=x"), "subst"),
+        (("verify", "starter", "--workers", "0"), "--workers"),
+        (("verify", "starter", "--set", "sandbox=none"), "none"),
+        (("make", "x", "/nowhere"), "/nowhere"),
+        (("make", "x", "starter", "--by", "size"), "size"),
+        (("filter", "starter"), "dgm benchmark make"),
+        (("lsit",), "list, show"),
+        (("verify", "starter", "--sandbox", "docker"), "--set sandbox=NAME"),
+    ],
+)
+def test_bad_input_is_one_line(capsys, words, message):
+    err = run(capsys, *words, code=2).err
+    assert message in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("settings", [{"benchmarks.swebensh.subset": "x"}, ["benchmarks.swebensh.subset=x"]])
+def test_an_unknown_setting_is_refused(settings):
+    with pytest.raises(UserError, match="did you mean"):
+        dgm.benchmark_show("starter", settings=settings)
+
+
+def test_the_group_lists_its_commands(capsys):
+    out = run(capsys).out
+    assert out == run(capsys, "--help").out
+    assert [line.split()[1] for line in out.splitlines()[2:]] == [
+        "list",
+        "show",
+        "fetch",
+        "verify",
+        "mine",
+        "make",
+    ]

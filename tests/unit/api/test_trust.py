@@ -33,7 +33,7 @@ def foreign(tmp_path, monkeypatch):
 def calls():
     """Ways to let the run's model be asked."""
     return {
-        "resume": lambda run: run.resume(budget=dgm.Budget(evaluations=9)),
+        "resume": lambda run: run.resume(max_evaluations=9),
         "evaluate": lambda run: dgm.evaluate(run.agents[0], split="search"),
         "solve": lambda run: dgm.solve(run.agents[0], ".", "mend it"),
         "half": lambda run: run.resume(
@@ -47,8 +47,18 @@ def test_a_strangers_run_is_not_used_unasked(foreign, call):
     with dgm.open("foreign") as run, pytest.raises(ConsentNeeded) as told:
         calls()[call](run)
     assert "key_env = WALLS_TOKEN" in str(told.value)
-    assert str(told.value).endswith(f'say: dgm.trust("{foreign}")')
+    assert "call agree() of this error" in str(told.value)
     assert "\n" not in str(told.value)
+
+
+def test_what_an_error_asks_for_is_given_by_it(foreign):
+    with dgm.open("foreign") as run:
+        with pytest.raises(ConsentNeeded) as told:
+            run.resume(max_evaluations=9)
+        told.value.agree()
+        with pytest.raises(DgmError) as after:
+            run.resume(max_evaluations=9)
+    assert not isinstance(after.value, ConsentNeeded)
 
 
 @pytest.mark.parametrize("call", ["resume", "evaluate", "solve"])
@@ -69,9 +79,9 @@ def test_a_yes_holds_until_the_run_names_something_else(foreign, call):
     "words",
     [
         ("resume", "foreign"),
-        ("evaluate", "foreign", "0", "--split", "search"),
-        ("solve", "--agent", "foreign:0", "--repo", ".", "mend it"),
-        ("replay", "foreign", "evaluations", "--live", "openai-compatible/m"),
+        ("evaluate", "foreign:0", "--split", "search"),
+        ("solve", "foreign:0", ".", "mend it"),
+        ("replay", "foreign", "--what", "evaluations", "--live", "openai-compatible/m"),
     ],
 )
 def test_off_a_terminal_a_command_ends_with_the_one_that_says_yes(foreign, capsys, words):
@@ -79,7 +89,7 @@ def test_off_a_terminal_a_command_ends_with_the_one_that_says_yes(foreign, capsy
         main([*words])
     told = capsys.readouterr().err
     assert (ended.value.code, told.count("\n")) == (2, 1)
-    assert f"if you agree, say: dgm trust {foreign}\n" in told
+    assert told.endswith("if you agree, add --trust\n")
 
 
 def test_names_of_neither_are_told(foreign):
@@ -103,7 +113,7 @@ SENDS = 'base_url = "http://127.0.0.1:9/v1"\nkey_env = "WALLS_TOKEN"'
 
 @pytest.fixture
 def settings_files(tmp_path, monkeypatch):
-    """A writer of a file of settings, and of a sweep with the same, in a folder of another person's."""
+    """A writer of a file of settings in a folder of another person's."""
     monkeypatch.setenv("DGM_ARCHIVE", str(tmp_path / "archive"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("WALLS_TOKEN", "canary")
@@ -111,10 +121,7 @@ def settings_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def write(lines):
-        text = SETTINGS.format(lines=lines)
-        (tmp_path / "theirs.toml").write_text(text)
-        base = text.replace("[models", "[base.models").replace("[providers", "[base.providers")
-        (tmp_path / "many.toml").write_text(f"[sweep]\nseeds = [1]\n[base]\n{base}[base.budget]\nusd = 1.0\n")
+        (tmp_path / "theirs.toml").write_text(SETTINGS.format(lines=lines))
 
     return write
 
@@ -122,7 +129,7 @@ def settings_files(tmp_path, monkeypatch):
 USES = [
     ("run", "theirs.toml"),
     ("run", "theirs.toml", "--set", "providers.openai-compatible.tries=2"),
-    ("sweep", "many.toml"),
+    ("run", "theirs.toml", "--seeds", "1:3"),
 ]
 
 
@@ -138,18 +145,18 @@ def test_a_file_that_sends_a_key_to_its_address_is_asked_about_once(settings_fil
     code, told = end_of(words, capsys)
     assert (code, told.count("\n")) == (2, 1)
     assert told.startswith(f"dgm: {words[1]}: would send a key to an address of its own: ")
-    assert told.endswith(f"if you agree, say: dgm trust {words[1]}\n")
-    assert [len(dgm.trust(name)) for name in (words[1], words[1])] == [2, 2]
+    assert told.endswith("if you agree, add --trust\n")
+    assert "nothing" in end_of([*words, "--trust"], capsys)[1]
     assert "nothing" in end_of(words, capsys)[1]
     settings_files(SENDS.replace(":9/", ":9/more/"))
-    assert "dgm trust" in end_of(words, capsys)[1]
+    assert "--trust" in end_of(words, capsys)[1]
 
 
 def test_a_program_that_names_the_file_is_told_too(settings_files):
     settings_files(SENDS)
-    with pytest.raises(ConsentNeeded, match=r'say: dgm.trust\("theirs.toml"\)'):
-        dgm.evolve(config="theirs.toml")
+    with pytest.raises(ConsentNeeded, match=r"call agree\(\)"):
+        dgm.evolve("theirs.toml")
     with pytest.raises(DgmError) as told:
-        dgm.evolve(config="theirs.toml", settings={"providers.openai-compatible.base_url": "http://127.0.0.1:9/mine",
+        dgm.evolve("theirs.toml", settings={"providers.openai-compatible.base_url": "http://127.0.0.1:9/mine",
                                                    "providers.openai-compatible.key_env": "MINE"})  # fmt: skip
     assert not isinstance(told.value, ConsentNeeded)

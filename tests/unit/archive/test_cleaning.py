@@ -1,20 +1,21 @@
-"""``dgm archive gc`` and ``rm``: what is removed, and above all what is not."""
+"""``dgm.clean``: what is removed, and above all what is not."""
 
 import json
 import os
 import shutil
 import socket
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from dgm.api.cleaning import clean_runs, remove_runs
 from dgm.archive.cleaning import clean_run, remove_run
 from dgm.archive.events import CallStarted
 from dgm.archive.garbage import FILE, FOLDER, OBJECT, TRACE, find_dead_drafts
 from dgm.archive.run import Run
 from dgm.archive.verifying import verify
-from dgm.cli.main import main
 from dgm.domain import ActionId, Entry, Usage
 from dgm.errors import UserError
 from dgm.gateway.leftovers import find_dead_gateways
@@ -194,13 +195,6 @@ def _bind(one: socket.socket, folder: Path) -> None:
     os.close(opened)
 
 
-def command(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as left:
-        main(["archive", *words])
-    said = capsys.readouterr()
-    return int(left.value.code or 0), said.out, said.err
-
-
 @pytest.fixture
 def here(dirty: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The archive around the run, with an empty place for temporary folders."""
@@ -212,36 +206,33 @@ def here(dirty: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.starts_processes
-def test_gc_shows_first_and_removes_when_told(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_leftovers_are_removed_and_counted(here: Path) -> None:
     with begin(here.parent / "busy") as run:
         run.traces.put(b"not named yet")
         shutil.copytree(here, here.parent / ".draft.new")
-        before = files(here)
-        code, out, _ = command(capsys, "gc")
-        assert (code, files(here)) == (0, before)
-        assert "busy: left alone: is being written" in out
-        assert "draft" not in out
-        assert "dirty: 1 traces that no event names" in out
-        assert "would be freed by: dgm archive gc --delete" in out
-        code, out, _ = command(capsys, "gc", "--delete", "--json")
-        record = json.loads(out)
-        assert (code, record["deleted"], record["bytes"] > 0) == (0, True, True)
-        assert [row["run"] for row in record["runs"] if row["left_alone"]] == ["busy"]
+        os.utime(here.parent / ".draft.new", (LONG_AGO, LONG_AGO))
+        found = clean_run(here, delete=False).found
+        cleaned = clean_runs()
+        busy, dirty = cleaned.runs
+        assert "is being written" in busy.skipped
+        assert dirty.bytes == sum(left.size_bytes for left in found)
+        assert (cleaned.bytes >= dirty.bytes, cleaned.failed) == (True, ())
         assert len(list((here.parent / "busy" / "traces").glob("??/*.z"))) == 1
-    assert "nothing to remove" in command(capsys, "gc", "dirty")[1]
+    assert "dirty" not in [run.run for run in clean_runs().runs]
 
 
-def test_rm_asks_and_removes_nothing_where_nobody_answers(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, _, errors = command(capsys, "rm", "dirty")
-    assert (code, here.exists()) == (2, True)
-    assert "--yes" in errors
-    code, out, _ = command(capsys, "rm", "dirty", "--dry-run")
-    assert (code, here.exists()) == (0, True)
-    assert "would be freed" in out
-    (here / "notes.txt").unlink()
-    code, out, _ = command(capsys, "rm", "dirty", "--yes")
-    assert (code, here.exists()) == (0, False)
-    assert "freed" in out
-    assert command(capsys, "rm", "dirty", "--yes")[0] == 2
+def test_whole_runs_are_removed_only_after_a_yes(here: Path) -> None:
+    asked: list[Mapping[Path, int]] = []
+
+    def answer(sizes: Mapping[Path, int]) -> bool:
+        asked.append(sizes)
+        return len(asked) > 1
+
+    assert remove_runs("dirty", confirm=answer).runs == ()
+    assert here.exists()
+    with pytest.raises(UserError, match="no run 'dirt'"):
+        remove_runs("dirty", "dirt", confirm=answer)
+    assert here.exists()
+    (run,) = remove_runs("dirty", "dirty", confirm=answer).runs
+    assert (run.kept, run.bytes) == (("notes.txt",), *asked[-1].values())
+    assert [path.name for path in here.iterdir()] == ["notes.txt"]

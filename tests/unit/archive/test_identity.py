@@ -9,9 +9,9 @@ import pytest
 from dgm.archive.identity import RunIdentity, identity_of
 from dgm.archive.run import Run
 from dgm.config import Settings
-from dgm.export.graphs import write_tree
-from dgm.export.repositories import write_repository
-from dgm.report.drawing import SvgDrawing
+from dgm.exports.git import write_source
+from dgm.exports.graph import write_graph
+from dgm.render.html.svg import Drawing
 from tests.support.runs.made import make_run
 
 pytestmark = pytest.mark.slow
@@ -33,24 +33,20 @@ def test_a_run_inside_another_is_named_with_it(run):
 
 
 def test_graphs_carry_it(run, tmp_path):
-    for name in ("t.graphml", "t.gexf", "t.dot"):
-        write_tree(run, tmp_path / name)
-    read = networkx.read_graphml(tmp_path / "t.graphml", node_type=int)
-    assert {name: read.graph[name] for name in OWN} == OWN
-    gexf = networkx.read_gexf(tmp_path / "t.gexf", node_type=int)
-    assert all({name: node[name] for name in OWN} == OWN for _, node in gexf.nodes(data=True))
-    assert 'graph [run="one", policy="hgm", seed="7"];' in (tmp_path / "t.dot").read_text()
+    write_graph(run, tmp_path / "t.graphml")
+    graph = networkx.read_graphml(tmp_path / "t.graphml", node_type=int).graph
+    assert {name: graph[name] for name in OWN} == OWN
 
 
 @pytest.mark.starts_processes
 def test_a_repository_describes_itself(run, tmp_path):
-    write_repository(run, tmp_path / "clone")
-    said = (tmp_path / "clone" / ".git" / "description").read_text()
-    assert said == "run one, policy hgm, seed 7\n"
+    write_source(run, run.tree.agents[0], tmp_path / "clone")
+    description = (tmp_path / "clone" / ".git" / "description").read_text()
+    assert description == "agent 0 of run one, policy hgm, seed 7\n"
 
 
 def test_a_picture_describes_itself(run):
-    root = ET.fromstring(SvgDrawing("curves", 10, 10).file(str(identity_of(run))))
+    root = ET.fromstring(Drawing("curves", 10, 10).file(str(identity_of(run))))
     assert [each.text for each in root if each.tag.endswith("desc")] == ["run one, policy hgm, seed 7"]
 
 

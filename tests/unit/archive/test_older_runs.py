@@ -9,13 +9,13 @@ import pytest
 
 from dgm.archive.events import SCHEMA_VERSION, ModelCalled
 from dgm.archive.journal import CallReader
+from dgm.archive.packed import unpack
 from dgm.archive.run import Run
-from dgm.archive.unpacking import unpack
 from dgm.archive.verifying import verify
 from dgm.domain import ActionId, Usage
+from dgm.exports.pack import pack
 from dgm.gateway.journal import RunJournal
 from dgm.messages import CallKey, PaidCall, WireProtocol, WireReply, WireRequest
-from dgm.publish.packing import pack
 from tests.support.pins.agents import agent_of, question
 from tests.support.pins.door import KEYS, make_settings, open_door, open_replay
 from tests.support.runs.packable import ALICE

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dgm.api.suites import benchmark_make
 from dgm.benchmarks.suite_editing import SplitBy, choose_splits, parse_conditions, set_keys
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.task_facts import Provenance, TaskFacts
 from dgm.domain import Split, TaskId
 from dgm.errors import UserError
-from dgm.sessions.suite_editing import filter_suite, merge_suites, split_suite
 from tests.support.named_suite import TASK as MINED
 from tests.support.named_suite import make_named_suite
 from tests.support.suite_on_disk import TASK as TINY
@@ -33,10 +33,15 @@ def opened(folder):
     return SuiteBenchmark(folder, NoEngine())
 
 
+def make(out, *sources, **options):
+    view = benchmark_make(out, *map(str, sources), **options)
+    return view, opened(out)
+
+
 @pytest.mark.starts_processes
 def test_merged_tasks_are_what_they_were(suites, tmp_path):
-    done, both = merge_suites([str(suite) for suite in suites], tmp_path / "both")
-    assert done.tasks == [MINED, TINY]
+    view, both = make(tmp_path / "both", *suites)
+    assert (view.tasks, view.version) == ({"search": 2, "promotion": 0, "holdout": 0}, both.version)
     assert (both.name, both.license) == ("both", "MIT AND Apache-2.0")
     for suite, task in zip(map(opened, suites), (MINED, TINY), strict=True):
         assert both.workspace(task) == suite.workspace(task)
@@ -50,13 +55,13 @@ def test_merged_tasks_are_what_they_were(suites, tmp_path):
 @pytest.mark.starts_processes
 def test_a_task_that_both_have_is_taken_once_and_another_one_of_its_name_is_renamed(suites, tmp_path):
     other = shutil.copytree(suites[1], tmp_path / "other")
-    done, both = merge_suites([str(suites[1]), str(other)], tmp_path / "same")
-    assert (done.tasks, done.repeated) == ([TINY], [f"tiny/{TINY}"])
+    view, _ = make(tmp_path / "same", suites[1], other)
+    assert (view.tasks["search"], view.repeated) == (1, (f"tiny/{TINY}",))
     (other / "tasks" / TINY / "problem.md").write_text("something else\n")
     (other / "repos" / "sums" / "NEWS").write_text("a library of its own\n")
     (other / "suite.toml").write_text((other / "suite.toml").read_text().replace('"tiny"', '"other"'))
-    done, both = merge_suites([str(suites[1]), str(other)], tmp_path / "both")
-    assert done.renamed == {f"other/{TINY}": f"other-{TINY}"}
+    view, both = make(tmp_path / "both", suites[1], other)
+    assert view.renamed == {f"other/{TINY}": f"other-{TINY}"}
     assert "NEWS" in both.workspace(TaskId(f"other-{TINY}"))
     assert "NEWS" not in both.workspace(TINY)
     assert both.record(TaskId(f"other-{TINY}")).repo == "sums-2"
@@ -64,47 +69,53 @@ def test_a_task_that_both_have_is_taken_once_and_another_one_of_its_name_is_rena
 
 @pytest.mark.starts_processes
 def test_a_filtered_suite_keeps_its_notes_and_only_what_it_needs(suites, tmp_path):
-    merge_suites([str(suite) for suite in suites], tmp_path / "both")
-    _, some = filter_suite(str(tmp_path / "both"), ["kind=boundary"], tmp_path / "some")
+    make(tmp_path / "both", *suites)
+    _, some = make(tmp_path / "some", tmp_path / "both", where=["kind=boundary"])
     assert [task.id for task in some.tasks(Split.SEARCH)] == [TINY]
-    assert sorted(each.name for each in (tmp_path / "some").iterdir()) == [
+    assert sorted(path.name for path in (tmp_path / "some").iterdir()) == [
         "LICENSE.mined", "repos", "suite.toml", "tasks",
     ]  # fmt: skip
     assert "kind=boundary" in some.description
-    with pytest.raises(UserError, match="none of 2 tasks has kind=none"):
-        filter_suite(str(tmp_path / "both"), ["kind=none"], tmp_path / "none")
-    assert not (tmp_path / "none").exists()
 
 
 @pytest.mark.starts_processes
-def test_a_split_changes_the_suite_or_a_copy_of_it(suites, tmp_path):
-    folder = tmp_path / "both"
-    _, both = merge_suites([str(suite) for suite in suites], folder)
-    copy = split_suite(str(folder), {Split.HOLDOUT: 0.5}, SplitBy.RANDOM, 0, tmp_path / "copy")
-    assert len(copy.tasks(Split.HOLDOUT)) == 1
-    assert opened(folder).version == both.version
-    changed = split_suite(str(folder), {Split.HOLDOUT: 0.5}, SplitBy.RANDOM, 0)
-    assert changed.version == opened(folder).version != both.version
-    assert [changed.record(task) for task in (MINED, TINY)] == [copy.record(task) for task in (MINED, TINY)]
+def test_a_split_is_a_copy_whose_tasks_stay_otherwise(suites, tmp_path):
+    _, both = make(tmp_path / "both", *suites)
+    view, copy = make(tmp_path / "copy", *suites, holdout=0.5)
+    assert (view.tasks["holdout"], view.version) == (1, copy.version)
+    assert copy.version != both.version
+    assert make(tmp_path / "again", tmp_path / "both", holdout=0.5)[0].tasks == view.tasks
+    for task in (MINED, TINY):
+        assert replace(copy.record(task), split=Split.SEARCH) == both.record(task)
 
 
-@pytest.mark.parametrize("names", [["starter"], ["starter", "starter"], ["starter", "nothing-here"]])
-def test_what_cannot_be_merged_is_refused(names, tmp_path):
-    with pytest.raises(UserError, match=r"two suites or more|named twice|no suite's folder"):
-        merge_suites(names, tmp_path / "out")
+@pytest.mark.parametrize(
+    ("sources", "options", "problem"),
+    [
+        ((), {}, "one suite or more"),
+        (("starter", "starter"), {}, "named twice"),
+        (("startr",), {}, "did you mean 'starter'"),
+        (("starter",), {"where": ["kind=none"]}, "none of 60 tasks has kind=none"),
+        (("starter",), {"holdout": 0.5, "by": "time"}, "has no date"),
+        (("starter",), {"promotion": 0.5}, "^promotion: "),
+        (("starter",), {"image": "pyhton"}, "did you mean 'python'"),
+    ],
+)
+def test_what_cannot_be_made_is_refused_and_leaves_nothing(sources, options, problem, tmp_path):
+    with pytest.raises(UserError, match=problem):
+        make(tmp_path / "out", *sources, **options)
+    assert not (tmp_path / "out").exists()
 
 
-def test_a_target_in_use_and_a_suite_of_dgm_stay_as_they_are(suites, tmp_path):
+def test_a_target_in_use_stays_as_it_is(suites, tmp_path):
     (tmp_path / "used").mkdir()
     (tmp_path / "used" / "file").touch()
     with pytest.raises(UserError, match="is there already"):
-        filter_suite(str(suites[1]), ["f2p>0"], tmp_path / "used")
+        make(tmp_path / "used", suites[1])
     with pytest.raises(UserError, match="lies in the folder of a suite"):
-        filter_suite(str(suites[1]), ["f2p>0"], suites[1] / "inner")
+        make(suites[1] / "inner", suites[1])
     with pytest.raises(UserError, match=r"used/file/out: cannot be written: .*; give another folder"):
-        filter_suite(str(suites[1]), ["f2p>0"], tmp_path / "used" / "file" / "out")
-    with pytest.raises(UserError, match="dgm's own suite"):
-        split_suite("starter", {Split.HOLDOUT: 0.5}, SplitBy.RANDOM, 0)
+        make(tmp_path / "used" / "file" / "out", suites[1])
 
 
 @pytest.mark.parametrize(
@@ -254,4 +265,4 @@ def test_a_task_without_a_day_is_of_no_date():
 def test_what_is_no_condition_is_refused(text):
     with pytest.raises(UserError, match=WRONG[text]) as refused:
         parse_conditions([text])
-    assert str(refused.value).startswith("--where ")
+    assert refused.value.argument == "where"

@@ -174,9 +174,7 @@ def with_dockerfile(folder, more=""):
 
 def test_dockerfiles_are_built_after_a_yes_to_exactly_them(folder, own_state):
     environment = with_dockerfile(folder)
-    with pytest.raises(
-        ConsentNeeded, match=rf"Docker to build .*Dockerfile without .*say: dgm trust {folder}$"
-    ):
+    with pytest.raises(ConsentNeeded, match=r"Docker to build .*Dockerfile without .*look at them first"):
         SuiteBenchmark(folder, Builds())
     assert opened(folder).tasks(Split.SEARCH)  # to look at it needs no yes
     assert len(dgm.trust(folder)) == 1
@@ -194,7 +192,7 @@ def test_dockerfiles_are_built_after_a_yes_to_exactly_them(folder, own_state):
 )
 def test_a_network_is_asked_for_where_one_seems_to_be_needed(folder, own_state, line):
     with_dockerfile(folder, line + "\n")
-    with pytest.raises(ConsentNeeded, match=r"with a network.*say: dgm trust .* --network$"):
+    with pytest.raises(ConsentNeeded, match="with a network"):
         SuiteBenchmark(folder, Builds())
     dgm.trust(folder)
     engine = Builds()

@@ -214,7 +214,7 @@ def test_bubblewrap_is_refused(tmp_path):
     class Bubblewrap(Looking):
         name = "bubblewrap"
 
-    with pytest.raises(UserError, match="start Docker, use --sandbox docker"):
+    with pytest.raises(UserError, match="start Docker, and set sandbox to docker"):
         open_swebench(
             BenchmarkContext(f"swebench:{write(tmp_path, [row()])}", Bubblewrap(), BenchmarksSettings())
         )

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
@@ -49,7 +50,12 @@ def judge(
     return View(arguments={**locals(), "watcher": repr(watcher)}, exit_code=code)
 
 
-command = derive(judge, lambda view: print(view.arguments), watcher=lambda: "here", names={"tasks": "--task"})
+command = derive(
+    judge,
+    lambda view: print(view.arguments),
+    watcher=lambda: SimpleNamespace(place="here"),
+    names={"tasks": "--task"},
+)
 
 
 def run(*words: str) -> int:

@@ -1,45 +1,123 @@
-"""Lists of a run: a large tree is printed before its best agent is known."""
+"""``dgm status`` and ``dgm show``: what they accept, and what they print for programs."""
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from dgm.archive.events import AgentBorn, Event, TaskGraded
-from dgm.cli.look import STARRED, tree
-from dgm.domain import SEED, ActionId, AgentId, Evaluation, TaskId, Verdict
-from tests.support.runs.packable import begin
-
-
-def shown(folder: Path, agents: int) -> list[str]:
-    with begin(folder, {"policy": {"name": "hgm"}}) as run:
-        births: list[Event] = [
-            AgentBorn(ActionId(0), AgentId(n), (SEED,), f"{n:040x}", "op", "") for n in range(1, agents)
-        ]
-        graded = Evaluation(AgentId(2), TaskId("a"), 0, Verdict.RESOLVED, "")
-        run.append_many([*births, TaskGraded(ActionId(1), graded)])
-    done = CliRunner().invoke(tree, [str(folder)], catch_exceptions=False)
-    assert done.exit_code == 0
-    return done.output.splitlines()
+from dgm.cli.main import main
+from dgm.views.agents import AgentView, DiffView, LineageView, TreeView
+from dgm.views.run import RunView
+from dgm.views.run_list import RunListView
+from dgm.views.tasks import AgentTaskView
+from tests.support.runs.paid import small
 
 
-def test_a_tree_that_is_searched_at_once_has_a_star(tmp_path: Path) -> None:
-    lines = shown(tmp_path / "few", 5)
-    assert [line.split()[1] for line in lines[:5] if "★" in line] == ["2"]
-    assert lines[5].startswith("★ best  agent 2: 1/1 100%")
-    assert len(lines) == 5 + 2
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    where = tmp_path_factory.mktemp("archive") / "paid"
+    small(where).run.close()
+    return where
 
 
-@pytest.mark.slow
-def test_a_large_tree_names_its_best_agent_below(tmp_path: Path) -> None:
-    lines = shown(tmp_path / "many", STARRED + 1)
-    assert len(lines) == STARRED + 1 + 2
-    assert lines[-2].startswith("★ best  agent 2: 1/1 100%")
-    assert not any("★" in line for line in lines[:-2])
+def dgm(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        main([str(word) for word in words])
+    printed = capsys.readouterr()
+    return int(ended.value.code or 0), printed.out, printed.err
 
 
-def test_a_run_without_an_agent_has_an_empty_tree(tmp_path: Path) -> None:
-    from dgm.archive.run import Run
+@pytest.mark.parametrize(
+    ("words", "view"),
+    [
+        (["status", "RUN"], RunView),
+        (["status", "RUN/.."], RunListView),
+        (["show", "RUN"], TreeView),
+        (["show", "RUN", "1"], AgentView),
+        (["show", "RUN", "2", "0", "--diff"], DiffView),
+        (["show", "RUN", "--lineage"], LineageView),
+        (["show", "RUN", "seed", "--task", "ledger-a"], AgentTaskView),
+    ],
+)
+def test_json_is_a_view_and_text_is_plain(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: list[str], view: type
+) -> None:
+    words = [word.replace("RUN", str(folder)) for word in words]
+    code, out, err = dgm(capsys, *words, "--json")
+    assert (code, err) == (0, "")
+    view.model_validate_json(out)  # type: ignore[attr-defined]
+    code, out, err = dgm(capsys, *words)
+    assert (code, err) == (0, "")
+    assert out and "\x1b" not in out
 
-    Run.create(tmp_path / "none", {"settings": {}}).close()
-    assert CliRunner().invoke(tree, [str(tmp_path / "none")], catch_exceptions=False).output == ""
+
+def test_events_are_printed_and_a_finished_log_is_not_followed(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = dgm(capsys, "show", folder, "--events", "--json")
+    events = [json.loads(line) for line in out.splitlines()]
+    assert code == 0
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    code, out, _ = dgm(capsys, "show", folder, "--follow", "--json")
+    assert [json.loads(line)["seq"] for line in out.splitlines()] == [event["seq"] for event in events[-10:]]
+    assert len(dgm(capsys, "show", folder, "--events")[1].splitlines()) == len(events)
+
+
+def test_ctrl_c_ends_following_quietly(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def press(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dgm.archive.history.writer", lambda _: object())
+    monkeypatch.setattr("dgm.archive.history.time.sleep", press)
+    code, out, err = dgm(capsys, "show", folder, "--follow")
+    assert (code, len(out.splitlines()), err) == (0, 10, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["status", "no-such-run"], "no-such-run"),
+        (["status", "--watch"], "--watch: needs the name of a run"),
+        (["show", "RUN", "7"], "no agent '7'"),
+        (["show", "RUN", "1", "7", "--diff"], "no agent '7'"),
+        (["show", "RUN", "1", "2"], "--diff: a second agent ('2')"),
+        (["show", "RUN", "--lineage", "--events"], "--events: cannot be combined"),
+        (["show", "RUN", "--task", "a", "--diff"], "--task: cannot be combined"),
+        (["show", "RUN", "1", "--events"], "--events: prints the log of the whole run"),
+        (["show", "RUN", "--diff", "--follow"], "--follow: only follows events"),
+        (["show", "RUN", "1", "--task", "ledger-z"], "did you mean 'ledger-a'?"),
+        (["show"], "RUN"),
+        (["list"], "'dgm list' is now 'dgm status'"),
+        (["log", "RUN"], "is now 'dgm show RUN --events'"),
+    ],
+)
+def test_bad_input_is_one_line(
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    problem: str,
+) -> None:
+    monkeypatch.chdir(folder.parent)
+    code, out, err = dgm(capsys, *(word.replace("RUN", str(folder)) for word in words))
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert problem in err
+
+
+@pytest.mark.starts_processes
+@pytest.mark.parametrize("words", [["status"], ["show"], ["show", "1"]])
+def test_reading_a_run_loads_no_slow_library(folder: Path, words: list[str]) -> None:
+    code = (
+        "import sys\nfrom dgm.cli.main import main\ntry:\n    main()\nexcept SystemExit as end:\n"
+        "    assert not end.code\nprint(' '.join(sys.modules))"
+    )
+    command, *rest = words
+    done = subprocess.run(
+        [sys.executable, "-c", code, command, str(folder), *rest], capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert not {"scipy", "requests", "networkx", "docker", "git", "openai", "textual", "asyncio"} & loaded

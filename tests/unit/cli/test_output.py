@@ -60,7 +60,7 @@ for name in sys.argv[1:]:
     if not os.fork():
         from dgm.cli.main import main
         try:
-            main([name, "--help"])
+            main([*name.split(), "--help"])
         except SystemExit as end:
             sys.stdout.flush()
             os._exit(end.code if gc.isenabled() and gc.get_freeze_count() else 70)
@@ -78,14 +78,14 @@ def test_every_command_has_a_help_of_its_own():
         [sys.executable, "-c", HELPS, *COMMANDS], capture_output=True, text=True, check=True
     )
     assert done.stderr == ""
-    *helps, rest = re.split(r"^ended (\S+) (\d+)\n", done.stdout, flags=re.MULTILINE)
+    *helps, rest = re.split(r"^ended (.+) (\d+)\n", done.stdout, flags=re.MULTILINE)
     assert rest == ""
     ended = {
         name: (text, code) for text, name, code in zip(helps[::3], helps[1::3], helps[2::3], strict=True)
     }
     assert ended.keys() == COMMANDS.keys()
     for name, (text, code) in ended.items():
-        assert (text.partition(" [")[0].split("\n")[0], code) == (f"Usage: dgm {name}", "0"), name
+        assert (text.startswith(f"Usage: dgm {name} "), code) == (True, "0"), name
 
 
 def test_a_complaint_neutralises_what_it_quotes(capsys):

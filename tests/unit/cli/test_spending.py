@@ -7,26 +7,24 @@ import sys
 
 import pytest
 
-from dgm.analysis.forecast import EvaluationSample, compute_reach
 from dgm.cli.main import main
 from dgm.cli.spending import (
     FirstCosts,
-    confirm_control,
-    confirm_spending,
+    consent_question,
     forecast_text,
-    money_text,
+    print_prices,
     spending_question,
-    tell_prices,
 )
+from dgm.cli.watching import TerminalWatcher
 from dgm.config import resolve
 from dgm.domain import Budget
 from dgm.errors import UserError
-from dgm.evaluation.control import ControlCost
+from dgm.models.auto import Offer
+from dgm.models.pricing import Prices
+from dgm.search.costs import EvaluationSample, compute_reach
 from tests.support.runs.paid import PaidRun
 
-MODEL = "openai-compatible/m"
-COST = ControlCost(attempts=380, usd=0.42, tokens=5_600_000, seconds=7_500.0)
-PRICE = "up to 380 further attempts: about 0.42 USD, 5.6M tokens and 41 min 40 s with 3 workers at most"
+MODEL, PAID = "openai-compatible/m", "openai/gpt-6.2-sol"
 
 
 def settings(*assignments):
@@ -35,14 +33,14 @@ def settings(*assignments):
 
 
 def test_prices_are_told_before_the_start(capsys):
-    tell_prices(settings())
+    print_prices(settings())
     said = capsys.readouterr().err
     assert said.startswith(f"price: 3 USD per million tokens in, 15 out ({MODEL}); ")
-    assert "one evaluation costs at most about 27.36 USD" in said
-    assert said.splitlines()[1].endswith("160 evaluations alone can cost 4,377.60 USD at worst")
-    tell_prices(settings("budget.usd=5"))
+    assert "one evaluation costs at most 27.36 USD" in said
+    assert said.splitlines()[1].endswith("160 evaluations alone can cost 4,377.60 USD")
+    print_prices(settings("budget.usd=5"))
     assert "--max-usd" not in capsys.readouterr().err
-    tell_prices(resolve(None, ["model=offline"], {}))
+    print_prices(resolve(None, ["model=offline"], {}))
     assert capsys.readouterr().err == ""
 
 
@@ -67,7 +65,7 @@ ABOVE = "budget.confirm_above_usd=5"
             Budget(evaluations=10),
             0.0,
             (
-                "no --max-usd bounds what this costs, and 10 evaluations alone can cost 273.60 USD at worst "
+                "no --max-usd limits the cost; 10 evaluations alone can cost 273.60 USD "
                 "(budget.confirm_above_usd = 5); go on?"
             ),
         ),
@@ -75,7 +73,7 @@ ABOVE = "budget.confirm_above_usd=5"
             [ABOVE],
             Budget(seconds=10.0),
             0.0,
-            "no --max-usd bounds what this costs (budget.confirm_above_usd = 5); go on?",
+            "no --max-usd limits the cost (budget.confirm_above_usd = 5); go on?",
         ),
         ([ABOVE, "model=offline"], Budget(evaluations=10), 0.0, ""),
         ([ABOVE, "model=openai/gpt-unheard-of"], Budget(evaluations=10), 0.0, ""),
@@ -86,8 +84,8 @@ def test_what_a_person_is_asked(assignments, budget, spent, asked):
 
 
 def test_off_a_terminal_nobody_is_asked(capsys):
-    confirm_spending(settings(ABOVE), Budget(usd=20.0), 0.0, yes=False)
-    assert capsys.readouterr() == ("", "")
+    TerminalWatcher().confirm(settings(ABOVE), Budget(usd=20.0), 0.0)
+    assert "go on?" not in capsys.readouterr().err
 
 
 TWO = [EvaluationSample(0.03, 60.0), EvaluationSample(0.05, 100.0)]
@@ -99,24 +97,24 @@ TWO = [EvaluationSample(0.03, 60.0), EvaluationSample(0.05, 100.0)]
         (
             Budget(usd=20.0),
             (
-                "19.90 of 20.00 USD are left and last for some 497 evaluations, 1 h 22 min with 8 workers "
+                "19.90 of 20.00 USD are left, enough for some 497 evaluations, 1 h 22 min with 8 workers "
                 "(making children comes on top)"
             ),
         ),
         (
             Budget(evaluations=12),
             (
-                "the 10 evaluations that are left take about 0.40 USD, 1 min 40 s with 8 workers "
+                "the remaining 10 evaluations take about 0.40 USD, 1 min 40 s with 8 workers "
                 "(making children comes on top)"
             ),
         ),
-        (Budget(seconds=60.0), "nothing limits how many there will be"),
+        (Budget(seconds=60.0), "nothing limits their number"),
     ],
 )
 def test_the_forecast_by_two_tries(budget, said):
     reach = compute_reach(TWO, budget, 0.1, 2, 8)
     assert (
-        forecast_text(reach, budget, 0.1, 8) == f"forecast: about 0.040 USD an evaluation by 2 tries; {said}"
+        forecast_text(reach, budget, 0.1, 8) == f"forecast: about 0.04 USD an evaluation by 2 tries; {said}"
     )
 
 
@@ -137,13 +135,13 @@ def test_the_costs_are_told_once_after_two_graded_evaluations(tmp_path):
     made.evaluated(0, 1, calls=5)
     hear()
     assert len(told) == 1
-    assert told[0].startswith("forecast: about 0.040 USD an evaluation by 2 tries; 0.33 of 0.50 USD are left")
+    assert told[0].startswith("forecast: about 0.04 USD an evaluation by 2 tries; 0.33 of 0.50 USD are left")
     made.evaluated(1, 0, calls=1)
     hear()
     assert len(told) == 1
     # A later session knows them from the beginning.
     FirstCosts(made.run, settings(), told.append)
-    assert told[1].startswith("forecast: about 0.030 USD an evaluation by 3 tries; ")
+    assert told[1].startswith("forecast: about 0.03 USD an evaluation by 3 tries; ")
     made.run.close()
 
 
@@ -156,38 +154,22 @@ def test_a_free_model_has_no_forecast_of_costs(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("usd", "text"),
+    ("words", "problem"),
     [
-        (0.0, "0.00"),
-        (0.04, "0.040"),
-        (0.0025, "0.0025"),
-        (0.1, "0.10"),
-        (12.4, "12.40"),
-        (4377.6, "4,377.60"),
+        (["--set", "budget.until_score=62"], "--set budget.until_score: 62: input should be less than 1"),
+        (["--set", "budget.until_score=high"], "--set budget.until_score: 'high': input should be"),
+        (["--set", "budget.patience=0"], "--set budget.patience: 0: input should be greater than"),
+        (["--max-usd", "nan"], "--max-usd: nan: input should be"),
+        (["--max-evaluations", "0"], "--max-evaluations: 0: input should be greater than"),
     ],
 )
-def test_amounts_have_two_digits(usd, text):
-    assert money_text(usd) == text
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (["--until-score", "62"], "'62' is not between 0 and 1; 62% is 0.62"),
-        (["--until-score", "120%"], "'120%' is not between 0 and 1"),
-        (["--until-score", "nan"], "'nan' is not between 0 and 1"),
-        (["--until-score", "high"], "'high' is no number; write 0.6 or 60%"),
-        (["--patience", "0"], "--patience"),
-    ],
-)
-def test_ends_that_make_no_sense_are_refused_in_one_line(given, said, capsys, tmp_path, monkeypatch):
+def test_limits_that_make_no_sense_are_refused_in_one_line(words, problem, capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("DGM_ARCHIVE", str(tmp_path))
-    for command in (["run"], ["resume", "none"]):
-        with pytest.raises(SystemExit) as left:
-            main([*command, *given])
-        out, err = capsys.readouterr()
-        assert (left.value.code, out, len(err.splitlines())) == (2, "", 1)
-        assert said in err
+    with pytest.raises(SystemExit) as left:
+        main(["run", *words])
+    out, err = capsys.readouterr()
+    assert (left.value.code, out, len(err.splitlines())) == (2, "", 1)
+    assert problem in err
     assert not list(tmp_path.iterdir())
 
 
@@ -203,28 +185,29 @@ def test_status_is_repeated_block_by_block_off_a_terminal(tmp_path, monkeypatch,
         assert out.startswith("{") and out.count("\n") == 1 if more else "last event" in out
 
 
-def test_a_control_is_performed_unasked_only_with_yes(capsys):
-    confirm_control(COST, 3, yes=True)
-    assert PRICE in capsys.readouterr().err
-    with pytest.raises(UserError, match="add --yes to perform it") as error:
-        confirm_control(COST, 3, yes=False)
-    assert PRICE in str(error.value)
+def test_the_question_about_a_paid_model_names_model_variable_price_and_place():
+    offer = Offer("openai", PAID, "TEAM_KEY", "https://eu.example.org/v1", Prices.load().of(PAID))
+    text = consent_question(offer)
+    assert text.startswith(f"use {PAID} at https://eu.example.org/v1 with TEAM_KEY? it costs money: ")
+    assert "2 USD per million tokens in, 10 out; about 0.035 USD per call of 10,000 tokens in" in text
+    assert "\n" not in text
 
 
 @pytest.mark.parametrize("answer", ["y", "n", ""])
-def test_a_control_is_asked_for_once_on_a_terminal(answer, monkeypatch):
+def test_the_cost_is_asked_for_once_on_a_terminal(answer, monkeypatch):
     ours, theirs = pty.openpty()
     with os.fdopen(theirs, "r") as stdin, os.fdopen(os.dup(theirs), "w") as stderr:
         monkeypatch.setattr(sys, "stdin", stdin)
         monkeypatch.setattr(sys, "stderr", stderr)
         os.write(ours, f"{answer}\n".encode())
         if answer == "y":
-            confirm_control(COST, 3, yes=False)
+            TerminalWatcher().confirm(settings(ABOVE), Budget(usd=20.0), 0.0)
         else:
-            with pytest.raises(UserError, match="nothing was performed"):
-                confirm_control(COST, 3, yes=False)
+            with pytest.raises(UserError, match="nothing was spent"):
+                TerminalWatcher().confirm(settings(ABOVE), Budget(usd=20.0), 0.0)
+        TerminalWatcher(yes=True).confirm(settings(ABOVE), Budget(usd=20.0), 0.0)
         shown = ""
-        while f"{PRICE}; perform it? [y/N]" not in shown:
+        while "go on? [y/N]" not in shown:
             assert select.select([ours], [], [], 20)[0], shown
             shown += os.read(ours, 10_000).decode()
     os.close(ours)

@@ -39,7 +39,7 @@ def shell(command, archive, **variables):
     )
 
 
-@pytest.mark.parametrize("words", ["--help", "status begun", "log begun --json", "tree -h"])
+@pytest.mark.parametrize("words", ["--help", "status begun", "show begun --events --json", "show -h"])
 def test_a_full_disk_is_said_in_one_line(words, archive):
     done = shell(f"{DGM} {words} > /dev/full", archive)
     assert (done.returncode, done.stderr) == (
@@ -48,7 +48,7 @@ def test_a_full_disk_is_said_in_one_line(words, archive):
     )
 
 
-@pytest.mark.parametrize("words", ["log begun", "log begun --json"])
+@pytest.mark.parametrize("words", ["show begun --events", "show begun --events --json"])
 def test_a_reader_that_has_gone_hears_nothing(words, archive):
     done = shell(f"{DGM} {words} | head -1", archive)
     assert (done.returncode, done.stderr) == (1, "")
@@ -64,7 +64,7 @@ def test_closed_streams_lead_nowhere(words, code, archive):
 
 
 def test_a_file_is_never_opened_in_place_of_a_closed_stream():
-    script = "import os, sys; from dgm.cli.streams import open_streams; open_streams()\n"
+    script = "import os, sys; from dgm.cli.main import _open_streams; _open_streams()\n"
     script += f"file = open({os.devnull!r}); os.write(2, str(file.fileno() > 2).encode())"
     done = subprocess.run(
         ["bash", "-c", f'{sys.executable} -c "$0" <&- >&-', script], capture_output=True, check=True

@@ -10,23 +10,21 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 ASKING = """
-import click
-from dgm.cli.invoking import invoke_command
+from dgm.cli.app import call_with_consent
 from dgm.consents import ConsentNeeded, Subject
 
 SUBJECTS = [Subject("one", "one"), Subject("two", "two")]
 
-@click.command()
 def command():
-    for each in SUBJECTS:
-        if not each.is_agreed():
-            raise ConsentNeeded("dgm trust says yes", f"Use \\x1b[2J{each.words}", [each])
+    for subject in SUBJECTS:
+        if not subject.is_agreed():
+            raise ConsentNeeded("no consent", f"Use \\x1b[2J{subject.words}", [subject])
     print("performed")
 
 try:
-    invoke_command(command, [], "dgm x")
+    call_with_consent(command, agree=False)
 except ConsentNeeded as needed:
-    print("ended:", needed)
+    print("ended:", needed.problem)
 """
 
 pytestmark = pytest.mark.starts_processes
@@ -63,11 +61,11 @@ def test_each_thing_is_asked_about_once(tmp_path):
 
 def test_enter_alone_is_no(tmp_path):
     said = ask(tmp_path, b"\n")
-    assert ("ended: dgm trust says yes" in said, "performed" in said) == (True, False)
+    assert ("ended: no consent" in said, "performed" in said) == (True, False)
 
 
 def test_without_a_terminal_nobody_is_asked(tmp_path):
     environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path)}
     words = [sys.executable, "-c", ASKING]
     done = subprocess.run(words, input=b"y\ny\n", capture_output=True, env=environment, cwd=ROOT, check=True)
-    assert (done.stdout, done.stderr) == (b"ended: dgm trust says yes\n", b"")
+    assert (done.stdout, done.stderr) == (b"ended: no consent\n", b"")

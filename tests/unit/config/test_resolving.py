@@ -52,10 +52,9 @@ def test_a_wrong_assignment_is_refused(assignments):
 @pytest.mark.parametrize("limit", ["usd=1", "tokens=1000", "hours=1"])
 def test_a_cost_of_expansions_wants_a_budget_of_evaluations(limit):
     cost = "budget.expansion_cost=2"
-    with pytest.raises(
-        UserError, match=r"^--set: budget\.expansion_cost = 2: there is no budget of evaluations"
-    ):
+    with pytest.raises(UserError, match="there is no budget of evaluations") as error:
         resolve(None, [cost, f"budget.{limit}"], {})
+    assert error.value.argument == "budget.expansion_cost"
     assert resolve(None, [cost, f"budget.{limit}", "budget.evaluations=10"], {}).budget.expansion_cost == 2
 
 
@@ -77,16 +76,20 @@ def test_plain_text_needs_no_quotes():
 
 
 @pytest.mark.parametrize(
-    ("assignments", "key", "message"),
+    ("settings", "arguments", "argument", "problem"),
     [
-        (["gates.novelty_threshold=0.5"], "gates.novelty_threshold = 0.5", "nothing is compared"),
+        (["gates.novelty_threshold=0.5"], {}, "gates.novelty_threshold", "0.5: nothing is compared"),
+        ({"limits": {"cals": 3}}, {}, "limits.cals", "unknown setting 'limits.cals' (did you mean"),
+        (["budget.usd=-3"], {}, "budget.usd", "-3: input should be greater than 0"),
+        ([], {"budget.usd": -3}, "max_usd", "-3: input should be greater than 0"),
+        (["operator=a+"], {}, "", "operator = 'a+': an operator without a name"),
     ],
 )
-def test_a_setting_that_nothing_reads_is_refused(assignments, key, message):
+def test_an_error_names_the_parameter_or_the_setting(settings, arguments, argument, problem):
     with pytest.raises(UserError) as error:
-        resolve(None, assignments, {})
-    assert str(error.value).startswith(f"--set: {key}: ")
-    assert message in str(error.value)
+        resolve(None, settings, arguments)
+    assert error.value.argument == argument
+    assert error.value.problem.startswith(problem)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +139,7 @@ def test_names_of_earlier_versions_are_taken_with_one_message(tmp_path, caplog):
     assert f"{file}: models.compatible.base_url is now providers.openai-compatible.base_url" in told
     assert f"{file}: models.compatible.waiting is gone, and ignored" in told
     assert f"{file}: limits.log_bytes is gone, and ignored" in told
-    assert "--set: models.compatible.tries is now providers.openai-compatible.tries" in told
+    assert "settings: models.compatible.tries is now providers.openai-compatible.tries" in told
     assert len(told) == 5
 
 
@@ -177,7 +180,7 @@ def test_a_run_that_is_older_than_vetting_keeps_its_behaviour():
     ("assignments", "message"),
     [
         (["providers.opnai.tries=3"], "'opnai' is no provider (did you mean 'openai'?"),
-        (["providers.mine.kind=openrouter"], "--set: providers.mine.kind = 'openrouter': "),
+        (["providers.mine.kind=openrouter"], "providers.mine.kind: 'openrouter': "),
         (["providers.openai.kind=azure"], "'openai' is its own kind"),
         (["providers.openai.tires=3"], "(did you mean 'providers.openai.tries'?)"),
         (['models.requests."a/b".dorp=3'], "(did you mean 'models.requests.a/b.drop'?)"),

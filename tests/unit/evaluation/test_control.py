@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 
 import dgm.replay
-from dgm import assemble
 from dgm.analysis.accounts import Accounts
 from dgm.analysis.budgets import Reason
+from dgm.api.holdout import begin_holdout
 from dgm.archive.codec import decode, encode
 from dgm.archive.events import ActionStarted, Control, ModelCalled, RunStarted, TaskGraded
 from dgm.archive.run import Run
+from dgm.assemble import RunParts
 from dgm.config import Settings
 from dgm.domain import AgentId, Budget, Digest, Evaluate, Evaluation, Split, TaskId, Usage, Verdict
 from dgm.errors import Infrastructure
@@ -28,9 +29,9 @@ from dgm.evaluation.control import (
     name_candidates,
 )
 from dgm.evaluation.exam import compare_candidates, enter_agent
-from dgm.report.headline import read_findings
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.run_controller import RunController
+from dgm.views.holdout import read_holdout
 from tests.support.runs.paid import small
 
 pytestmark = pytest.mark.starts_processes
@@ -98,10 +99,10 @@ def exam(search):
 
 
 def session(exam, search, control, *, usd=None, workers=1, worker=None, stop_after=None):
-    """One session of the examination, as ``assemble.examine`` has it; how it ended, and who worked."""
-    parts = assemble.RunParts(None, Held())
+    """One session of the examination, as ``perform_attempts`` has it; how it ended, and who worked."""
+    parts = RunParts(None, Held())
     both = (search.tree.agents[0], search.tree.agents[2])
-    assemble.begin_exam(exam, search, both, usd, parts, control)
+    begin_holdout(exam, search, both, usd, parts, control)
     settings = Settings(model="offline", workers=workers, limits={"tries": 2})
     worker = worker or Worker(exam)
     ticks = itertools.count(step=100.0)
@@ -259,11 +260,11 @@ def test_a_control_of_one_attempt_is_there_without_being_asked_for(search, exam)
 
 def test_agents_that_were_examined_are_counted_but_for_the_seed_and_its_control(search, exam) -> None:
     session(exam, search, control_of(search))
-    assert read_findings(search, best(search)).examined == 1
+    assert read_holdout(search, best(search)).examined == 1
     enter_agent(exam, search, search.tree.agents[1])
-    assert read_findings(search, best(search)).examined == 1
+    assert read_holdout(search, best(search)).examined == 1
     session(exam, search, None)
-    assert read_findings(search, best(search)).examined == 2
+    assert read_holdout(search, best(search)).examined == 2
 
 
 def test_a_lower_bound_than_before_takes_no_attempt_back(search, exam) -> None:

@@ -16,12 +16,12 @@ from dgm.archive.events import RunStarted
 from dgm.config import Settings
 from dgm.domain import SEED, ActionId, Born, Budget, Verdict
 from dgm.evaluation.exam import Comparison, compare_verdicts
-from dgm.report.headline import is_better
 from dgm.search.loop import LoopHooks, Search
 from dgm.simulation import virtual
 from dgm.simulation.policies import open_contender
 from dgm.simulation.virtual import Memory, SimulatedWorker, key_as_commit
 from dgm.simulation.world import open_world
+from dgm.views.holdout import is_better
 
 # The time is for a machine that does much else: searches take about 20 s of a processor.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]

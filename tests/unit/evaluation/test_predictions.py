@@ -277,4 +277,4 @@ def test_a_patch_that_cannot_be_graded_for_its_own_sake_is_unresolved(evaluated,
 def test_a_setting_that_may_not_be_set_is_refused_with_those_that_may():
     with pytest.raises(UserError) as refused:
         apply_assignments({}, ["seed=3"], ("models", "limits", "workers"), "a live replay")
-    assert str(refused.value) == "--set seed: a live replay sets models.*, limits.* and workers only"
+    assert str(refused.value) == "settings: seed: a live replay sets models.*, limits.* and workers only"

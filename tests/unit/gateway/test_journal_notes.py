@@ -2,12 +2,12 @@
 
 import pytest
 
-from dgm.analysis.failures import count_failures
 from dgm.archive.events import CallRefused
 from dgm.config import Settings
 from dgm.domain import SEED, ActionId, AgentId, Budget, Entry, Evaluate, TaskId
 from dgm.gateway.journal import RunJournal
 from dgm.gateway.leaving_out import LEFT_OUT
+from dgm.views.run import FailuresView
 from tests.support.runs.builder import RunBuilder, create_run, make_config
 
 pytestmark = pytest.mark.starts_processes
@@ -36,7 +36,7 @@ def test_each_agent_is_noted_once_also_after_a_resume(tmp_path):
             journal.refuse(one, "solve", 200, LEFT_OUT, "mood")
         assert notes(run) == ["agent 0: client_metadata", "agent 1: client_metadata", "agent 0: mood"]
         assert len(told) == 3
-        assert (run.tree.refusals, count_failures(run).refused) == (0, {})
+        assert (run.tree.refusals, FailuresView.load(run).refused) == (0, ())
 
 
 def test_a_refusal_is_recorded_each_time(tmp_path):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dgm.archive.volatile_text import UNKNOWN
 from dgm.domain import Usage
 from dgm.gateway.lease import CallLimits, Lease
 from dgm.messages import (
@@ -22,7 +23,6 @@ from dgm.messages import (
     WireRequest,
 )
 from dgm.models.builtin import RecordedModel
-from dgm.volatile_text import UNKNOWN
 from tests.support.gateway.bench import ACTION, MemoryJournal, Script, ask, client, gateway
 from tests.support.gateway.wire_provider import Provider, failing, lending, whole
 

@@ -7,8 +7,8 @@ import pytest
 
 from dgm.archive.live_calls import FILE, LiveCalls, read_live_calls, remove_live_calls, write_live_calls
 from dgm.domain import Budget
-from dgm.live_telling import tell_changes
 from dgm.messages import Message, Request, Role
+from dgm.sandboxes.choose import publish_changes
 from tests.support.gateway.bench import ACTION, Slow, gateway
 from tests.support.gateway.wire_provider import Provider, lending, until, whole
 
@@ -123,7 +123,7 @@ def test_the_file_follows_the_calls_and_goes_with_the_session(tmp_path):
         model = Slow()
         async with (
             gateway(tmp_path / "g", model) as opened,
-            tell_changes(
+            publish_changes(
                 opened.caller.count_live,
                 partial(write_live_calls, tmp_path),
                 partial(remove_live_calls, tmp_path),

@@ -6,9 +6,9 @@ from functools import partial
 
 import pytest
 
+from dgm.archive.volatile_text import Conditions
 from dgm.domain import Usage
 from dgm.messages import CallKey
-from dgm.volatile_text import Conditions
 from tests.support.gateway.bench import ACTION, MemoryJournal, Slow, ask, chat, client, gateway
 from tests.support.gateway.wire_provider import STREAM, Provider, lending, streamed, until, whole
 

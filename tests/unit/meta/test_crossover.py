@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from dgm.conversations import thread_of
+from dgm.archive.conversations import thread_of
 from dgm.domain import Agent, AgentId, Entry
 from dgm.errors import AgentFault
 from dgm.messages import Message, Role

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
+from dgm.archive.conversations import thread_of
 from dgm.config import EvidenceSettings, OperatorSettings
-from dgm.conversations import thread_of
 from dgm.domain import ActionId, Agent, AgentId, Entry, Evaluation, Tally, TaskId, Verdict
 from dgm.errors import AgentFault, Infrastructure
 from dgm.messages import Message, Reply, RequestRefused, Role

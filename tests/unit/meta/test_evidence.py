@@ -1,6 +1,6 @@
 """What an agent sees of its own work."""
 
-from dgm.conversations import collect_threads, thread_of
+from dgm.archive.conversations import collect_threads, thread_of
 from dgm.domain import Evaluation, Tally, TaskId, Verdict
 from dgm.messages import Message, Reply, Request, Role, Tool
 from dgm.meta.evidence import (

@@ -115,7 +115,7 @@ def test_key_is_read_from_the_variable_of_the_settings(monkeypatch):
 
 
 def test_compatible_model_needs_an_address_and_says_how():
-    assert "--set providers.openai-compatible.base_url=" in refused("openai-compatible/qwen3")
+    assert "for example providers.openai-compatible.base_url=" in refused("openai-compatible/qwen3")
 
 
 def test_compatible_model_needs_no_key_unless_one_is_named():

@@ -11,7 +11,7 @@ from dgm.config import Settings, WeightedModel, resolve
 from dgm.domain import ActionId
 from dgm.errors import UserError
 from dgm.models.choose import Drawing, all_names, drawing_of, names_by_role, open_models
-from dgm.report.reproduce import run_command_text
+from dgm.views.reproduction import run_command_text
 
 TWO = Drawing(7, {"improve": [WeightedModel(model="a", weight=2.0), WeightedModel(model="b", weight=1.0)]})
 
@@ -78,20 +78,20 @@ def test_each_of_several_models_must_have_a_price():
     [
         ("[]", "should have at least 1 item"),
         ("{}", "should have at least 1 item"),
-        ("3", "models.improve.list = 3"),
+        ("3", "models.improve.list: 3"),
         ('["a", "a"]', "'a' is named twice"),
-        ('["a", 3]', "models.improve.list.1 = 3"),
+        ('["a", 3]', "models.improve.list.1: 3"),
         ('[{model = "a", wait = 3}]', "unknown setting 'models.improve.list.0.wait'"),
         ("[{weight = 3}]", "models.improve.list.0.model"),
-        ("{a = 0}", "models.improve.list.0.weight = 0: "),
-        ("{a = inf}", "models.improve.list.0.weight = inf: "),
+        ("{a = 0}", "models.improve.list.0.weight: 0: "),
+        ("{a = inf}", "models.improve.list.0.weight: inf: "),
     ],
 )
 def test_what_names_no_models_is_one_line(value, said):
     with pytest.raises(UserError) as caught:
         of(value)
     assert said in str(caught.value)
-    assert str(caught.value).startswith("--set: ")
+    assert str(caught.value).startswith("models.improve.list")
     assert "\n" not in str(caught.value)
 
 

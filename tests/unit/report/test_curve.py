@@ -9,8 +9,8 @@ from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.domain import ActionId, AgentId, Budget, Digest, Evaluation, TaskId, Usage, Verdict
 from dgm.policies.best_belief import best_belief
-from dgm.report.curve import compute_curve
 from dgm.stats import lower_bound
+from dgm.views.curve import compute_curve
 
 
 class Clock:
@@ -60,7 +60,11 @@ def test_each_point_is_what_the_tree_believed(random_run) -> None:
         last = points.get(tree.evaluations, last)
         assert last is not None
         best = best_belief(tree)
-        assert (last.agent, last.raw, last.lower) == (best, tree.own(best).rate, lower_bound(tree.own(best)))
+        assert (last.agent, last.rate, last.lower_bound) == (
+            best,
+            tree.own(best).rate,
+            lower_bound(tree.own(best)),
+        )
         checked += 1
     assert checked > 580
     assert len({point.agent for point in points.values()}) > 2
@@ -80,22 +84,6 @@ def test_few_points_keep_both_ends(random_run) -> None:
     assert len(few) == 20
     assert (few[0], few[-1]) == (whole[0], whole[-1])
     assert set(few) <= set(whole)
-
-
-@pytest.mark.slow
-def test_a_long_log_is_read_a_few_rows_at_a_time(random_run, monkeypatch) -> None:
-    whole, read, passed = compute_curve(random_run, most=10_000), [], []
-    query = random_run.store.query
-
-    def watched(*asked):
-        rows = query(*asked)
-        read.append(len(rows))
-        return rows
-
-    monkeypatch.setattr(random_run.store, "query", watched)
-    few = compute_curve(random_run, most=5, pause=lambda: passed.append(1))
-    assert len(few) == 5 and (few[0], few[-1]) == (whole[0], whole[-1]) and set(few) <= set(whole)
-    assert max(read) <= 256 < sum(read) and len(passed) == len(read)
 
 
 def test_a_run_without_a_verdict_has_no_curve(tmp_path) -> None:

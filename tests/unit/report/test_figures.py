@@ -1,16 +1,19 @@
-"""The pictures: what can be drawn is drawn, as XML, with what matters in it."""
+"""The figures: what can be drawn is drawn, as XML, with what matters in it."""
 
-from dataclasses import replace
+from random import Random
 from xml.etree import ElementTree
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markupsafe import Markup
 
-from dgm.errors import UserError
-from dgm.report.drawing import Axes, SvgDrawing, round_ticks, short_number, stairs_path
-from dgm.report.figures import FIGURES, draw_operators, write_figures
-from dgm.report.tree_picture import draw_tree_picture
+from dgm.render.html.figures import _place_rows, draw_operators, draw_tree, write_figures
+from dgm.render.html.svg import Axes, Drawing, element, number_text, round_ticks, stairs_path
+from dgm.render.safe import neutralise
+from dgm.views.report import GainView, ReportView, view_tree
 from tests.support.runs.paid import PaidRun
-from tests.unit.report.conftest import facts
+from tests.unit.report.conftest import Page
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -21,13 +24,13 @@ def test_all_figures_of_a_run_are_files(hostile, tmp_path) -> None:
     folder.mkdir()
     (folder / "notes.txt").write_text("mine")
     written = write_figures(hostile, folder)
-    assert {path.stem for path in written} == set(FIGURES) - {"operators"} | (
-        {"operators"} if any(line.gain for line in hostile.operators) else set()
-    )
+    progress = {f"progress-{name}" for name in ("evaluations", "spend", "time")}
+    assert {path.stem for path in written} - {"operators"} == {"holdout", "tree", "matrix", *progress}
     for path in written:
         root = ElementTree.fromstring(path.read_bytes())
         assert root.tag == f"{SVG}svg"
         assert root.find(f"{SVG}title") is not None
+        assert "var(" not in path.read_text()
         assert not root.findall(f".//{SVG}script")
     assert (folder / "notes.txt").read_text() == "mine"
     assert write_figures(hostile, folder) == written
@@ -35,26 +38,23 @@ def test_all_figures_of_a_run_are_files(hostile, tmp_path) -> None:
 
 def test_a_run_without_verdicts_has_a_tree_and_a_matrix_only(tmp_path) -> None:
     made = PaidRun(tmp_path / "new")
-    written = write_figures(facts(made.run), tmp_path / "figures")
+    written = write_figures(ReportView.load(made.run), tmp_path / "figures")
     made.run.close()
     assert {path.stem for path in written} == {"tree", "matrix"}
 
 
 @pytest.mark.starts_processes
-def test_every_agent_is_in_the_tree_with_what_it_is(hostile) -> None:
-    root = ElementTree.fromstring(draw_tree_picture(hostile).file())
+def test_every_agent_is_in_the_tree(hostile) -> None:
+    root = ElementTree.fromstring(draw_tree(hostile).file())
     titles = [title.text or "" for title in root.iter(f"{SVG}title")]
-    for member in hostile.members:
-        assert sum(title.startswith(f"agent {member.agent.id}: ") for title in titles) == 1 + (
-            member.agent.id == hostile.best
-        )
+    for agent in hostile.tree.agents:
+        assert sum(title.startswith(f"agent {agent.agent}: ") for title in titles) == 1 + agent.best
     assert sum("the best agent" in title for title in titles) == 1
-    assert len(root.findall(f"{SVG}path[@class='line']")) == (len(hostile.tree.line) > 1)
+    assert len(root.findall(f"{SVG}path[@class='line']")) == (len(hostile.lineage.agents) > 1)
 
 
 def test_a_larger_clade_has_a_larger_mark(paid) -> None:
-    found = facts(paid.run)
-    root = ElementTree.fromstring(draw_tree_picture(found).file())
+    root = ElementTree.fromstring(draw_tree(ReportView.load(paid.run)).file())
     radius = {}
     for mark in root.iter(f"{SVG}circle"):
         title = mark.find(f"{SVG}title")
@@ -63,29 +63,48 @@ def test_a_larger_clade_has_a_larger_mark(paid) -> None:
     assert radius[0] > radius[1] > 0
 
 
-@pytest.mark.starts_processes
-@pytest.mark.parametrize("which", ["paid", "hostile"])
-def test_the_legend_is_whole(request, which: str) -> None:
-    found = request.getfixturevalue(which)
-    root = ElementTree.fromstring(draw_tree_picture(found if which == "hostile" else facts(found.run)).file())
-    legend = [text for text in root.iter(f"{SVG}text") if text.get("class") == "soft"]
-    assert any("its line thick" in (text.text or "") for text in legend)
-    for text in legend:
-        assert float(text.get("x", "")) + 6 * len(text.text or "") <= float(root.get("width", ""))
-        assert float(text.get("y", "")) <= float(root.get("height", "")) - 4
+@pytest.mark.parametrize("seed", range(5))
+def test_agents_of_a_tree_do_not_overlap(seed: int, tmp_path) -> None:
+    made, rng = PaidRun(tmp_path / "run"), Random(seed)
+    for agent in range(1, 40):
+        made.child(*{rng.randrange(agent), rng.randrange(agent)}, calls=0)
+    tree = made.run.tree
+    agents = {agent.agent: agent for agent in view_tree(tree, 39).agents}
+    made.run.close()
+    rows = _place_rows(agents)
+    assert len({(agents[agent].depth, row) for agent, row in rows.items()}) == 40
+    for agent, row in rows.items():
+        children = [child for child in agents[agent].children if agents[child].parents[0] == agent]
+        if children:
+            assert row == (rows[children[0]] + rows[children[-1]]) / 2
+
+
+def test_of_a_large_tree_the_best_line_and_the_largest_clades_are_drawn(tmp_path) -> None:
+    made, rng = PaidRun(tmp_path / "run"), Random(1)
+    for agent in range(1, 60):
+        made.child(rng.randrange(agent), calls=0)
+    tree = made.run.tree
+    view = view_tree(tree, 59, most=20)
+    made.run.close()
+    drawn = {agent.agent for agent in view.agents}
+    assert {0, 59} <= drawn
+    assert len(drawn) <= 20
+    assert view.left_out == 60 - len(drawn)
+    assert all(agent.parents[0] in drawn for agent in view.agents if agent.parents)
 
 
 @pytest.mark.starts_processes
 def test_the_ticks_of_gains_are_round(hostile) -> None:
-    lines = [replace(line, gains=[-0.1145, 0.2291]) for line in hostile.operators]
-    drawing = draw_operators(replace(hostile, operators=lines))
+    gain = GainView(mean=0.05, interval=(-0.1145, 0.2291))
+    lines = tuple(line.model_copy(update={"gain": gain}) for line in hostile.operators)
+    drawing = draw_operators(hostile.model_copy(update={"operators": lines}))
     assert drawing is not None
-    said = [shape.text for shape in drawing.shapes if shape.attributes.get("text-anchor") == "middle"]
-    assert said[:-1] == ["−20", "−10", "0", "+10", "+20"]
+    middle = [text for _, attributes, text, _ in drawing.shapes if attributes.get("text-anchor") == "middle"]
+    assert middle[:-1] == ["-20", "-10", "0", "+10", "+20"]
 
 
 @pytest.mark.parametrize(
-    ("highest", "found"),
+    ("highest", "ticks"),
     [
         (300, [0, 100, 200, 300]),
         (9.7, [0, 2, 4, 6, 8]),
@@ -95,16 +114,8 @@ def test_the_ticks_of_gains_are_round(hostile) -> None:
         (float("nan"), [0]),
     ],
 )
-def test_ticks_are_round(highest: float, found: list[float]) -> None:
-    assert round_ticks(highest) == pytest.approx(found)
-
-
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [(0, "0"), (0.0125, "0.0125"), (250, "250"), (1500, "1.5k"), (2e6, "2M"), (3.21e9, "3.2G")],
-)
-def test_large_numbers_are_short(value: float, said: str) -> None:
-    assert short_number(value) == said
+def test_ticks_are_round(highest: float, ticks: list[float]) -> None:
+    assert round_ticks(highest) == pytest.approx(ticks)
 
 
 def test_stairs_keep_a_height_until_the_next_point() -> None:
@@ -113,16 +124,30 @@ def test_stairs_keep_a_height_until_the_next_point() -> None:
 
 
 def test_axes_without_a_width_divide_by_nothing() -> None:
-    assert Axes(10, 10, 100, 50, 0).x(0) == 10
-    drawing = SvgDrawing("empty", 10, 10)
+    drawing = Drawing("empty", 10, 10)
     Axes(10, 10, 100, 50, 0).draw(drawing, "nothing")
     ElementTree.fromstring(drawing.file())
 
 
-@pytest.mark.starts_processes
-def test_a_folder_that_cannot_be_is_one_line(hostile, tmp_path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match="a file, not a folder"):
-        write_figures(hostile, tmp_path / "file")
-    with pytest.raises(UserError, match="there is no folder"):
-        write_figures(hostile, tmp_path / "none" / "figures")
+@pytest.mark.parametrize(
+    ("value", "text"), [(1.0, "1"), (0.5, "0.5"), (-0.001, "0"), (1e9, "1000000000"), (2 / 3, "0.67")]
+)
+def test_numbers_have_no_exponents_and_no_needless_zeros(value: float, text: str) -> None:
+    assert number_text(value) == text
+
+
+@pytest.mark.slow
+@given(st.text(), st.text())
+def test_no_text_becomes_markup(text: str, tip: str) -> None:
+    page = Page(element("p", {"title": text}, text).encode())
+    shown = neutralise(text).replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd")
+    assert (page.tags, page.text, page.attributes) == (["p"], shown, [("title", shown)])
+    drawing = Drawing(text, 10, 10)
+    drawing.text(1, 1, text)
+    drawing.add("circle", {"r": 1, "class": text}, tip=tip)
+    ElementTree.fromstring(drawing.file(text))
+    ElementTree.fromstring(drawing.markup().encode())
+
+
+def test_markup_is_left_alone() -> None:
+    assert element("p", {"class": None}, Markup("<i></i>"), "<") == "<p><i></i>&lt;</p>"

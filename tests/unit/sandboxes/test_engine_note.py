@@ -28,7 +28,7 @@ def note(monkeypatch):
 
 def test_a_run_does_not_move_to_another_engine_by_itself(note, monkeypatch):
     note("DGM_ENGINE", "ssh://me@far")
-    with pytest.raises(UserError, match=r"^r: .* were on ssh://me@far, and now .*docker\.sock: say which"):
+    with pytest.raises(UserError, match=r"^r: .* were on ssh://me@far, and now .*docker\.sock: set engine"):
         check_engine("id", "r", "docker")
     monkeypatch.setenv("DOCKER_HOST", "ssh://me@far")
     check_engine("id", "r", "docker")
@@ -48,7 +48,7 @@ def test_nothing_is_noted_of_an_engine_that_nobody_named(monkeypatch):
 
 def test_a_run_on_several_engines_goes_on_with_all_of_them(note, monkeypatch):
     note("DGM_ENGINE", "ssh://a ssh://b")
-    with pytest.raises(UserError, match=r"were on ssh://a ssh://b, and now .*once for each"):
+    with pytest.raises(UserError, match=r"were on ssh://a ssh://b, and now .*several engines"):
         check_engine("id", "r", "docker")
     monkeypatch.setenv("DGM_ENGINE", "ssh://b ssh://a")
     check_engine("id", "r", "docker")
@@ -61,7 +61,7 @@ def test_the_id_of_a_run_is_no_path(note, tmp_path):
 
 def test_a_run_does_not_move_to_another_cluster_by_itself(note):
     note("DGM_ENGINE", "ray://10.0.0.1:6379", sandbox="ray")
-    with pytest.raises(UserError, match=r"^r: .* were on ray://10\.0\.0\.1:6379, .* --engine"):
+    with pytest.raises(UserError, match=r"^r: .* were on ray://10\.0\.0\.1:6379, .* set engine"):
         check_engine("id", "r", "ray")
     check_engine("id", "r", "docker")
 

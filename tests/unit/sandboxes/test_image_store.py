@@ -162,7 +162,7 @@ def test_a_reference_is_split_as_the_engine_takes_it(reference, parts):
     ],
 )
 def test_an_added_address_is_refused(line):
-    with pytest.raises(UserError, match=r"fetches an address .*dgm trust SUITE --network$") as told:
+    with pytest.raises(UserError, match=r"fetches an address .*dgm\.trust\(SUITE, network=True\)$") as told:
         refuse_addresses(f"FROM dgm/python\n{line}\n")
     assert "\n" not in str(told.value)
 

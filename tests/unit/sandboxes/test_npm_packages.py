@@ -7,7 +7,13 @@ import pytest
 
 from dgm.domain import Entry
 from dgm.errors import UserError
-from dgm.npm_locks import check_lock, check_manifest, drop_missing_options, first_error, keep_registry_specs
+from dgm.sandboxes.npm_locks import (
+    check_lock,
+    check_manifest,
+    drop_missing_options,
+    first_error,
+    keep_registry_specs,
+)
 from dgm.sandboxes.packages import ensure_npm_packages
 from tests.support.folder_builder import FolderBuilder
 

@@ -15,12 +15,12 @@ from dgm.archive.approvals import (
     read_answer,
 )
 from dgm.archive.events import AgentBorn, AgentStillborn, ChildProposed, RunStarted, TaskGraded
+from dgm.archive.packed import unpack
 from dgm.archive.run import Run
-from dgm.archive.unpacking import unpack
-from dgm.archive.verifying import verify, verify_file
+from dgm.archive.verifying import verify
 from dgm.domain import ActionId, AgentId, Born, Budget, Entry
 from dgm.errors import ArchiveCorrupt
-from dgm.publish.packing import pack
+from dgm.exports.pack import pack
 from dgm.search.loop import Search
 from dgm.search.run_controller import RunController
 from tests.support.runs.approving import (
@@ -285,7 +285,6 @@ def stopped_with_one_waiting(run):
 def test_a_run_is_packed_and_unpacked_with_its_waiting_children(tmp_path, run):
     stopped_with_one_waiting(run)
     pack(run.folder, tmp_path / "a.dgm", NOBODY)
-    verify_file(tmp_path / "a.dgm")
     unpack(tmp_path / "a.dgm", tmp_path / "back")
     with Run.open(tmp_path / "back", write=True) as back:
         assert dict(back.tree.waiting) == dict(run.tree.waiting)

@@ -2,11 +2,12 @@
 
 import pytest
 
+import dgm
 from dgm.analysis.budgets import UNSPENT_EVALUATIONS, UNSPENT_EXPANSIONS, Reason, find_ending
 from dgm.archive.events import ModelCalled
 from dgm.archive.run import Run
 from dgm.cli.complaint import USAGE
-from dgm.cli.run import EXIT, resume
+from dgm.cli.run import EXIT
 from dgm.config import resolve
 from dgm.domain import ActionId, Budget, Usage
 from dgm.errors import UserError
@@ -37,7 +38,9 @@ LOCAL = {"providers.openai-compatible.base_url": "http://127.0.0.1:8000/v1"}
 )
 def test_money_alone_does_not_end_a_run_whose_models_cost_nothing(said, words):
     settings = resolve(None, (), {**said, "budget.usd": 5})
-    with pytest.raises(UserError, match=r"--max-usd 5: never runs out.*add --max-evaluations") as refused:
+    with pytest.raises(
+        UserError, match=r"budget\.usd: 5 never runs out.*set a limit on evaluations"
+    ) as refused:
         check_budget_ends_run(settings.budget.budget(), settings)
     assert words in str(refused.value)
     assert "\n" not in str(refused.value)
@@ -71,12 +74,12 @@ def test_a_run_that_goes_on_with_a_free_model_is_refused_and_nothing_is_written(
     run = PaidRun(tmp_path / "paid").run
     before = run.tree.seq
     run.close()
-    with pytest.raises(UserError, match=r"--max-usd 0\.5: never runs out, for the model offline"):
-        resume.main(
-            [str(tmp_path / "paid"), "--set", "models.solve=offline", "--set", "models.improve=offline",
-             "--set", "models.diagnose=offline"],
-            standalone_mode=False,
-        )  # fmt: skip
+    free = {f"models.{role}": "offline" for role in ("solve", "improve", "diagnose")}
+    with (
+        dgm.open(tmp_path / "paid") as paid,
+        pytest.raises(UserError, match="never runs out, for the model offline"),
+    ):
+        paid.resume(settings=free)
     with Run.open(tmp_path / "paid") as left:
         assert left.tree.seq == before
 

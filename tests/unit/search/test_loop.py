@@ -25,10 +25,10 @@ from dgm.domain import (
     Verdict,
 )
 from dgm.errors import Infrastructure
+from dgm.processes import StandstillWatch
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.orders import EvaluateOrder
 from dgm.search.run_controller import RunController
-from dgm.standstill import StandstillWatch
 from tests.support.runs.trees import TASKS, named
 
 pytestmark = pytest.mark.starts_processes

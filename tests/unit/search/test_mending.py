@@ -5,8 +5,6 @@ from contextlib import closing
 
 import pytest
 
-from dgm.analysis.lookups import find_verdicts, tally_tasks
-from dgm.analysis.outline import Outline
 from dgm.archive.changes import diff_tables, format_assignments, merge_tables
 from dgm.archive.events import (
     SCHEMA_VERSION,
@@ -23,9 +21,10 @@ from dgm.domain import SEED, ActionId, Evaluate, Evaluation, Expand, Usage, Verd
 from dgm.errors import ArchiveCorrupt
 from dgm.messages import Message, Reply, Request, Role
 from dgm.replay.evaluations import find_graded
-from dgm.report.reproduce import read_reproduction
 from dgm.search.mending import change_event, withdraw_refused_verdicts
 from dgm.search.run_settings import current_settings_at, group_by_settings, settings_of
+from dgm.views.reproduction import read_reproduction
+from dgm.views.tasks import TaskView
 from tests.support.runs.paid import TASKS, PaidRun
 
 pytestmark = pytest.mark.slow
@@ -112,16 +111,13 @@ def test_a_withdrawn_verdict_counts_nowhere_until_it_is_given_again(paid):
     assert dict(tree.to_redo()) == {action: what}
     assert tree.withdrawals.void_calls(action) == {1, 3}
     assert action not in evaluations_of(run, SEED)
-    assert set(tally_tasks(run.store, tree.seq)) == {TASKS[1]}
-    assert find_verdicts(run.store, what.task, tree.seq) == []
-    assert Outline.read(run.store).own(SEED) == tree.own(SEED)
+    assert TaskView.load(run, what.task).attempts == ()
     assert run.store.query("SELECT task FROM evaluations") == [(TASKS[1],)]
     assert len(find_graded(run)) == 1
     paid.again(action, what)
     run.append(TaskGraded(action, Evaluation(SEED, what.task, 0, Verdict.RESOLVED, "mended"), 1))
     assert (tree.evaluations, tree.own(SEED).resolved) == (2, 2)
     assert evaluations_of(run, SEED)[action].reason == "mended"
-    assert Outline.read(run.store).own(SEED) == tree.own(SEED)
     with Run.open(run.folder) as again:
         assert again.tree.own(SEED) == tree.own(SEED)
         assert again.tree.withdrawals == tree.withdrawals
@@ -157,7 +153,7 @@ def test_a_log_of_an_older_schema_is_brought_up_when_it_is_written(paid):
         )
     with Run.open(run.folder) as old:
         assert list(evaluations_of(old, SEED)) == [action]
-        assert Outline.read(old.store).own(SEED).n == 1
+        assert old.tree.own(SEED).n == 1
     with Run.open(run.folder, write=True) as mended:
         mended.append_many(withdraw_refused_verdicts(mended))
         what = Evaluate(SEED, TASKS[0])
@@ -208,6 +204,6 @@ def test_a_difference_is_what_makes_the_one_of_the_other():
 def test_a_report_says_what_was_changed_beside_the_command_of_before(paid):
     paid.run.append(RunChanged({"limits": {"calls": 7}, "benchmark": "/moved"}))
     found = read_reproduction(paid.run, SEED)
-    assert found.changed == ["limits.calls = 7", 'benchmark = "/moved"']
+    assert list(found.changed) == ["limits.calls = 7", 'benchmark = "/moved"']
     assert "--benchmark starter" in found.command
     assert "limits" not in found.command

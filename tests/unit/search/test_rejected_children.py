@@ -3,12 +3,12 @@
 import pytest
 
 from dgm.archive.approvals import ApprovalAnswer, put_answer
+from dgm.archive.packed import unpack
 from dgm.archive.run import Run
-from dgm.archive.unpacking import unpack
-from dgm.archive.verifying import verify, verify_file
+from dgm.archive.verifying import verify
 from dgm.domain import ActionId, Born, Stillborn
 from dgm.errors import ArchiveCorrupt
-from dgm.publish.packing import pack
+from dgm.exports.pack import pack
 from dgm.replay.recording import RecordedOrders, ReplayRun
 from tests.support.runs.approving import (
     NOBODY,
@@ -45,7 +45,6 @@ def test_an_unpacked_run_still_has_the_edit_of_a_rejected_sibling(run, tmp_path)
     assert list(then) == ["the child of action 1"]
     assert b"-seed\n+1\n" in then["the child of action 1"]
     pack(run.folder, tmp_path / "a.dgm", NOBODY)
-    verify_file(tmp_path / "a.dgm")
     unpack(tmp_path / "a.dgm", tmp_path / "back")
     with Run.open(tmp_path / "back") as back:
         assert edits(back, back.repository) == then

@@ -3,7 +3,7 @@
 import pytest
 
 from dgm.analysis.summary import run_summary
-from dgm.cli.panel import panel_lines
+from dgm.cli.progress import panel_lines
 from dgm.show.spans import plain_text
 from dgm.show.status import status_lines
 from dgm.simulation.recorded import open_recording, record
@@ -37,11 +37,11 @@ def test_what_expansions_took_is_told(run_of, cost, priced):
     assert graded + cost * expansions == 30
     text = f"{graded} evaluations and {expansions} expansions{priced} took the budget of 30 evaluations"
     assert f"budget       {text}" in map(plain_text, status_lines(run))
-    assert f"budget       {text}" in map(plain_text, panel_lines(run.tree, {}, None))
+    assert f"budget       {text}" in [line.plain for line in panel_lines(run, {}, None)]
 
 
 def test_nothing_changes_where_expansions_take_nothing(run_of):
     run = run_of(0.0)
     assert not {"expansion_cost", "expansions"} & set(run_summary(run)["budget"])
-    lines = [*map(plain_text, status_lines(run)), *map(plain_text, panel_lines(run.tree, {}, None))]
+    lines = [*map(plain_text, status_lines(run)), *(line.plain for line in panel_lines(run, {}, None))]
     assert not any(line.startswith("budget") for line in lines)

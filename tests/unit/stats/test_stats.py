@@ -7,6 +7,7 @@ from time import process_time
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from dgm.domain import Tally
 from dgm.stats import (
@@ -23,7 +24,7 @@ from dgm.stats import (
     tasks_needed,
     wilson,
 )
-from dgm.stats.paired import DIP
+from dgm.stats.paired import DIP, RESAMPLES
 
 
 @pytest.mark.parametrize(
@@ -73,7 +74,8 @@ def test_lower_bound_of_nothing_is_the_prior_quantile() -> None:
 def test_many_lower_bounds_are_the_single_ones() -> None:
     pairs = list(product(range(12), repeat=2))
     resolved, unresolved = np.array(pairs).T
-    assert lower_bounds(resolved, unresolved).tolist() == [lower_bound(Tally(*pair)) for pair in pairs]
+    singles = [lower_bound(Tally(*pair)) for pair in pairs]
+    assert lower_bounds(resolved, unresolved).tolist() == pytest.approx(singles, rel=1e-12)
 
 
 @pytest.mark.parametrize(("resolved", "unresolved", "q"), [(-1, 2, 0.01), (1, -2, 0.01), (1, 2, 0.0)])
@@ -236,6 +238,14 @@ def test_bootstrap_of_a_large_normal_sample_is_the_textbook_interval() -> None:
     half = 1.96 * sample.std() / 2000**0.5
     low, high = paired_bootstrap(sample.tolist())
     assert (low, high) == pytest.approx((sample.mean() - half, sample.mean() + half), abs=0.1 * half)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sample", [[1, 0, 0, -1, 1, 0], [0.3, -0.1, 0.4, 0.0, 0.25], [1] + [0] * 60])
+def test_bootstrap_is_that_of_scipy(sample: list[float]) -> None:
+    rng = np.random.default_rng(0)
+    ends = scipy.stats.bootstrap((sample,), np.mean, n_resamples=RESAMPLES, batch=RESAMPLES, rng=rng)
+    assert paired_bootstrap(sample) == pytest.approx(tuple(ends.confidence_interval), abs=1e-12)
 
 
 def test_bootstrap_reaches_further_where_the_sample_does() -> None:

@@ -149,7 +149,7 @@ def test_the_records_say_the_other_calls():
         (RUST, CRATE, "cargo test && echo", "never runs"),
         (CPP, {}, "", "no CMakeLists.txt"),
         (JVM, {}, "", "no pom.xml or build.gradle"),
-        (CPP, {}, "make check", "--test needs --report"),
+        (CPP, {}, "make check", "--test needs mining.reports"),
         (Language.PYTHON, {}, "nosetests", "must call pytest"),
         (Language.PYTHON, {}, "pytest 'a", "No closing quotation"),
     ],

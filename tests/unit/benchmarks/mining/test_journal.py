@@ -4,8 +4,8 @@ import pytest
 
 from dgm.benchmarks.mining.journal import MiningJournal
 from dgm.benchmarks.mining.writing import toml_text
+from dgm.config.toml_files import parse_toml
 from dgm.errors import UserError
-from dgm.toml_files import parse_toml
 
 
 def test_torn_tail_is_dropped(tmp_path):
@@ -22,11 +22,11 @@ def test_torn_tail_is_dropped(tmp_path):
 
 
 def test_other_options_are_refused_by_name(tmp_path):
-    journal = MiningJournal(tmp_path / "journal.jsonl", {"seed": 0, "--test": ""})
+    journal = MiningJournal(tmp_path / "journal.jsonl", {"seed": 0, "test": ""})
     journal.put("unit 1", {})
     journal.close()
-    with pytest.raises(UserError, match="begun with another --test; name another --out"):
-        MiningJournal(tmp_path / "journal.jsonl", {"seed": 0, "--test": "pytest"})
+    with pytest.raises(UserError, match="begun with another test; name another folder"):
+        MiningJournal(tmp_path / "journal.jsonl", {"seed": 0, "test": "pytest"})
 
 
 def test_other_options_begin_anew_before_any_unit_was_tried(tmp_path):

@@ -1,0 +1,205 @@
+"""Requests to a run that another process may perform: stop it, and answer for the children that wait for approval.
+
+Requests and answers are files beside the run's log, which the process that performs the search reads.
+"""
+
+from pathlib import Path
+from typing import Literal, Self
+
+from dgm.archive.approvals import ApprovalAnswer, UnreadableApproval, WaitingChild, put_answer, read_answer
+from dgm.archive.events import ActionLost, AgentBorn, AgentStillborn
+from dgm.archive.finding import find_run
+from dgm.archive.history import writer
+from dgm.archive.run import Run
+from dgm.archive.stop_request import stop_run
+from dgm.domain import ActionId
+from dgm.errors import UserError
+from dgm.render.safe import one_line
+from dgm.simulation import PLAN as SIMULATION
+from dgm.views.values import View
+
+REASON_CELLS = 300
+"""Longest reason why a child no longer waits."""
+
+
+class StopView(View):
+    """What became of a request to stop."""
+
+    run: str
+    stopped: bool
+    """Whether a process performs the run, and was asked."""
+    pid: int | None = None
+    host: str = ""
+    """The process's machine, if it is another one."""
+
+
+def stop(run: str | Path, *, now: bool = False) -> StopView:
+    """Ask a running search to end: it starts nothing new and records what is under way.
+
+    Args:
+        run: Name or folder of the run.
+        now: Do not wait for the actions that are under way.
+
+    Raises:
+        UserError: there is no such run, or its folder cannot be written.
+    """
+    folder = find_run(str(run))
+    name, holder = folder.resolve().name, stop_run(folder, now=now)
+    if holder is None:
+        return StopView(run=name, stopped=False)
+    return StopView(run=name, stopped=True, pid=holder.pid, host="" if holder.is_reachable else holder.host)
+
+
+class WaitingChildView(View):
+    """A child that is ready to be born once the user approves it."""
+
+    child: int
+    """Number of the action that made it."""
+    parents: tuple[int, ...]
+    operator: str
+    rationale: str
+    """Why it was made, in the words of a model."""
+    commit: str
+    files: int
+    """Changed files, against the first parent."""
+    added: int
+    """Added lines."""
+    removed: int
+    """Removed lines."""
+    since: float
+    """Unix time."""
+    until: float | None
+    """Unix time when nobody is waited for any longer; None: without end."""
+    answer: Literal["yes", "no"] | None
+    """An answer that the search has not read yet."""
+    reason: str
+    fault: str
+    """Why the file of its answer holds none; empty if it is in order."""
+
+    @classmethod
+    def load(cls, run: Run, action: ActionId, waiting: WaitingChild) -> Self:
+        """Return the view of a child that waits."""
+        child, limit_s = waiting.child, run.config["settings"]["gates"]["approve_s"]
+        lines = read_patch(run, action).split(b"\n")
+        answer, fault = None, ""
+        try:
+            answer = read_answer(run.folder, action)
+        except UnreadableApproval as error:
+            fault = str(error)
+        return cls(
+            child=action,
+            parents=child.parents,
+            operator=child.operator,
+            rationale=child.rationale,
+            commit=child.commit,
+            files=sum(line.startswith(b"diff --git ") for line in lines),
+            added=sum(line.startswith(b"+") and not line.startswith(b"+++ ") for line in lines),
+            removed=sum(line.startswith(b"-") and not line.startswith(b"--- ") for line in lines),
+            since=waiting.since,
+            until=None if limit_s is None else waiting.since + limit_s,
+            answer=None if answer is None else "yes" if answer.yes else "no",
+            reason=answer.reason if answer else "",
+            fault=fault,
+        )
+
+
+class ApprovalView(View):
+    """The children of a run that wait for approval, and the answer that was given now."""
+
+    run: str
+    folder: str
+    running: bool
+    """Whether a process performs the search, which then reads an answer within a second; else a resume reads it."""
+    children: tuple[WaitingChildView, ...]
+    answered: int | None = None
+    """The child that was answered for now."""
+    replaced: str = ""
+    """The earlier answer for it, with its reason, that the search had not read yet."""
+
+
+def approve(
+    run: str | Path,
+    child: int | None = None,
+    answer: Literal["yes", "no"] | None = None,
+    *,
+    reason: str = "",
+) -> ApprovalView:
+    """List the children that wait for approval (gates.approve), or answer for one.
+
+    A running search goes on meanwhile, and reads an answer within a second; otherwise it is read when the run is
+    resumed.
+
+    Args:
+        run: Name or folder of the run.
+        child: Number of a child.
+        answer: Whether it may live.
+        reason: Why, in one line.
+
+    Raises:
+        UserError: it does not wait, children of this run never do, or the folder cannot be written.
+    """
+    with Run.open(find_run(str(run), write=True)) as opened:
+        return approve_child(opened, child, answer, reason)
+
+
+def approve_child(
+    run: Run, child: int | None = None, answer: Literal["yes", "no"] | None = None, reason: str = ""
+) -> ApprovalView:
+    """Answer as ``approve`` for a child of an open run."""
+    _check_gate(run)
+    if (child is None) != (answer is None) or (reason and child is None):
+        raise UserError("give a child's number, yes or no, and perhaps a reason", argument="child")
+    replaced = ""
+    if child is not None:
+        action = ActionId(child)
+        if action not in run.tree.waiting:
+            raise UserError(
+                f"{run.name}: child {child} {one_line(describe_decided(run, action), REASON_CELLS)}"
+            )
+        replaced = _earlier_answer(run, action)
+        put_answer(run.folder, action, ApprovalAnswer(answer == "yes", reason))
+    children = (WaitingChildView.load(run, action, waiting) for action, waiting in run.tree.waiting.items())
+    return ApprovalView(
+        run=run.name,
+        folder=str(run.folder),
+        running=writer(run.folder) is not None,
+        children=tuple(children),
+        answered=child,
+        replaced=replaced,
+    )
+
+
+def read_patch(run: Run, action: ActionId) -> bytes:
+    """Return a waiting child's change against its first parent."""
+    child = run.tree.waiting[action].child
+    return run.repository.diff(run.tree.agents[child.parents[0]].commit, child.commit)
+
+
+def describe_decided(run: Run, action: ActionId) -> str:
+    """Return why a child does not wait: how it was decided, or that there is none."""
+    recorded = run.outcome(action) if 0 < action < run.tree.next_action else None
+    match recorded.event if recorded else None:
+        case AgentBorn(id=agent, decided=by):
+            return f"was born as agent {agent} already{f' ({by})' if by else ''}"
+        case AgentStillborn(_, dead):
+            return f"was stillborn already ({dead.stage}: {dead.reason})"
+        case ActionLost():
+            return "does not exist: the expansion was lost"
+        case _:
+            return f"does not wait; waiting: {', '.join(map(str, run.tree.waiting)) or 'none'}"
+
+
+def _check_gate(run: Run) -> None:
+    if not run.config.get("settings", {}).get("gates", {}).get("approve"):
+        why = "is simulated" if SIMULATION in run.config else "asks nobody, because gates.approve is off"
+        raise UserError(
+            f"{run.name} {why}; children wait in runs that begin with the setting gates.approve=true"
+        )
+
+
+def _earlier_answer(run: Run, action: ActionId) -> str:
+    try:
+        earlier = read_answer(run.folder, action)
+    except UnreadableApproval:
+        return ""
+    return f"{'yes' if earlier.yes else 'no'} {earlier.reason}".rstrip() if earlier else ""

@@ -1,0 +1,204 @@
+"""Holdout evaluations: the seed and the best agent work on tasks that the search never saw.
+
+With a control of equal spend, the seed then gets as many attempts as the spend of the search would have bought.
+"""
+
+import contextlib
+import platform
+from collections.abc import Callable, Sequence
+
+from dgm import assemble
+from dgm.analysis.best import best_of
+from dgm.analysis.budgets import Ending, Reason
+from dgm.api.watcher import Watcher
+from dgm.archive.events import Control, Recorded, RunStarted
+from dgm.archive.run import Run
+from dgm.config import Settings
+from dgm.domain import SEED, Agent, Budget, Split, TaskId
+from dgm.errors import UserError
+from dgm.evaluation.control import (
+    ControlCost,
+    Examination,
+    ExamProgress,
+    control_of,
+    count_missing_attempts,
+    enter_control,
+    estimate_cost,
+    name_candidates,
+)
+from dgm.evaluation.exam import FOLDER, enter_agent, find_candidate
+from dgm.models.choose import BUILTIN, names_by_role
+from dgm.render import fmt
+from dgm.search.availability import GatewayAvailability
+from dgm.search.loop import LoopHooks, Search
+from dgm.search.model_checks import check_models, note_checks
+from dgm.search.run_controller import RunController
+from dgm.search.run_settings import require_consent
+from dgm.search.stopping import perform_until_stopped
+from dgm.simulation import check_performed
+from dgm.views.holdout import holdout_exists
+
+
+async def perform_holdout(
+    run: Run,
+    watcher: Watcher,
+    *,
+    max_usd: float | None,
+    control_attempts: int | None,
+    workers: int | None,
+    yes: bool,
+) -> Ending | None:
+    """Perform the holdout evaluations that are missing; if none is, call no model and return None.
+
+    Args:
+        run: the search, open to write.
+        watcher: is informed, and asked for the control's price.
+        max_usd: limit on the cost, earlier sessions included; None: the rest of the run's own limit.
+        control_attempts: maximum attempts of the control at each task; None: without a control.
+        workers: parallel evaluations; None: the run's.
+        yes: whether the control needs no further confirmation.
+
+    Raises:
+        UserError: the benchmark has no holdout tasks or is not here, the control would show nothing, or its price is
+            not confirmed.
+        ConsentNeeded: the run may be a stranger's, and names addresses of its own.
+        Infrastructure: a model does not answer now.
+    """
+    check_performed(run)
+    settings = assemble.settings_of(run)
+    if workers is not None:
+        settings = settings.model_copy(update={"workers": workers})
+    control = plan_control(run, settings, control_attempts) if control_attempts else None
+    parts = assemble.parts_of(settings.model_copy(update={"sandbox": run.config["sandbox"]}))
+    tasks = [task.id for task in parts.benchmark.tasks(Split.HOLDOUT)]
+    if not tasks:
+        raise UserError(
+            f"benchmark {parts.benchmark.name} has no holdout tasks; evaluate agents on another split"
+        )
+    agents = [run.tree.agents[agent] for agent in dict.fromkeys((SEED, best_of(run)))]
+    spent, cost = 0.0, None
+    with contextlib.ExitStack() as stack:
+        earlier = stack.enter_context(Run.open(run.folder / FOLDER)) if holdout_exists(run) else None
+        if earlier:
+            if _is_complete(earlier, agents, tasks, control):
+                return None
+            spent = earlier.tree.spend.usd
+        if control:
+            cost = estimate_cost(run, earlier, control, len(tasks))
+    limit = run.tree.budget.usd
+    usd = max_usd if max_usd is not None or limit is None else limit - run.tree.spend.usd
+    if usd is not None and usd <= spent:
+        name = "their limit" if max_usd is not None else "the rest of the run's limit"
+        spent_text = f"{name}, {fmt.money(max(0.0, usd))}, is spent (they have cost {fmt.money(spent)})"
+        return Ending(Reason.LIMIT, spent_text)
+    require_consent(run, settings)
+    if cost and cost.attempts and not yes:
+        watcher.confirm_price(describe_cost(cost, settings.workers))
+    checks = await check_models(settings, run.tree.model_facts.abilities)
+    watcher.models_checked(settings, checks)
+    with open_holdout(run, settings, parts) as exam:
+        begin_holdout(exam, run, agents, usd, parts, control)
+        note_checks(exam, settings, checks)
+        names = name_candidates(exam, run, agents[-1])
+        progress = ExamProgress(exam, names, cost.attempts if cost else 0)
+
+        def on_event(recorded: Recorded) -> None:
+            progress.observe(recorded)
+            watcher.event(recorded)
+
+        with watcher.show(exam, None, names, progress.counts):
+            return await perform_attempts(exam, settings, parts, on_event, begins=watcher.begins)
+
+
+def open_holdout(run: Run, settings: Settings, parts: assemble.RunParts) -> Run:
+    """Return a run's holdout evaluation, open to write; create it if there is none."""
+    folder = run.folder / FOLDER
+    assemble.check_benchmark(run, parts)
+    if not (folder / "run.json").exists():
+        return Run.create(folder, assemble.record_of(folder, settings, parts))
+    return Run.open(folder, write=True)
+
+
+async def perform_attempts(
+    exam: Run,
+    settings: Settings,
+    parts: assemble.RunParts,
+    on_event: Callable[[Recorded], None],
+    begins: Callable[[Search], None] = lambda _: None,
+) -> Ending:
+    """Let the agents work on every holdout task that they have not worked on yet.
+
+    Then let the control, if the session has one, make its remaining attempts. ``begins`` gets the loop that does it.
+    """
+
+    async def work(hand_over: Callable[[Search], None]) -> Ending:
+        async with assemble.open_worker(exam, settings, parts, on_event) as worker:
+            around = LoopHooks(on_event, GatewayAvailability(worker.gateway))
+            search = Search(RunController(exam, settings), Examination(), worker, settings, around)
+            hand_over(search)
+            begins(search)
+            return await search.go()
+
+    return await perform_until_stopped(exam, work)
+
+
+def begin_holdout(
+    exam: Run,
+    run: Run,
+    agents: Sequence[Agent],
+    usd: float | None,
+    parts: assemble.RunParts,
+    control: Control | None = None,
+) -> None:
+    """Enter agents of a run into its holdout evaluation.
+
+    Args:
+        exam: from ``open_holdout``.
+        run: the search.
+        agents: the seed first.
+        usd: limit on the cost over all its sessions, in USD.
+        parts: of the run.
+        control: from ``control_of``; None: this session makes no attempts for the control of equal spend.
+    """
+    tasks = tuple(task.id for task in parts.benchmark.tasks(Split.HOLDOUT))
+    resumed = bool(exam.tree.agents)
+    exam.append(
+        RunStarted(Budget(usd=usd), tasks, resumed=resumed, control=control, kernel=platform.release())
+    )
+    for agent in agents:
+        enter_agent(exam, run, agent)
+    if control is not None:
+        enter_control(exam, run)
+
+
+def plan_control(run: Run, settings: Settings, attempts: int) -> Control | None:
+    """Return the control of a search; None if the best agent is the seed, so that there is nothing to compare.
+
+    Raises:
+        UserError: the model gives equal answers to equal requests.
+    """
+    model = names_by_role(settings)["solve"]
+    if model in BUILTIN:
+        raise UserError(
+            f"the {model} model gives equal answers to equal requests, so the seed's further attempts would repeat its "
+            "first one and show nothing; leave the control out",
+            argument="control",
+        )
+    return None if best_of(run) == SEED else control_of(run, attempts)
+
+
+def describe_cost(cost: ControlCost, workers: int) -> str:
+    """Return what a control costs at most, in one clause."""
+    return (
+        f"the control gives the seed up to {fmt.count(cost.attempts, 'further attempt')}: at most about "
+        f"{fmt.money(cost.usd)}, {fmt.short_number(cost.tokens)} tokens and {fmt.duration(cost.seconds / workers)} "
+        f"with {fmt.count(workers, 'worker')}"
+    )
+
+
+def _is_complete(
+    exam: Run, agents: Sequence[Agent], tasks: Sequence[TaskId], control: Control | None
+) -> bool:
+    entered = [find_candidate(exam, agent) for agent in agents]
+    graded = all(who is not None and all(exam.tree.verdict(who, task) for task in tasks) for who in entered)
+    return graded and (control is None or count_missing_attempts(exam, control) == 0)

@@ -1,0 +1,318 @@
+"""Trajectories in a folder: a file for each evaluation, and an index.
+
+Where the agent wrote a file itself, that is it, in its own form; else the file is made of the recorded model calls, in
+ATIF, the Agent Trajectory Interchange Format. Only what version 1.4 has is written, so that readers of any later
+version take it. Keys and personal names are taken out, as in a pack.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dgm.archive.conversations import Thread, collect_threads
+from dgm.archive.events import ModelCalled, Recorded, TaskGraded
+from dgm.archive.identity import identity_of
+from dgm.archive.journal import CallReader
+from dgm.archive.run import Run
+from dgm.bounded_reading import parse_json, refuse_odd_values
+from dgm.domain import ActionId, Agent, Evaluation, Usage
+from dgm.errors import UserError
+from dgm.exports.files import new_folder
+from dgm.exports.pack import make_scrubber
+from dgm.exports.scrub import LocalIdentity, Scrubber
+from dgm.exports.tables import read_events
+from dgm.messages import Message, Reply, Role
+from dgm.meta.trajectories import TRACE, form_of
+
+VERSION = "ATIF-v1.4"
+INDEX = "index.jsonl"
+TASK_CHARS = 80
+"""Characters of a task's id in the name of a file."""
+_UNNAMEABLE = re.compile(r"[^A-Za-z0-9._-]+")
+_INVISIBLE = re.compile(r"[^ -~\n]")
+_SOURCES = {Role.SYSTEM: "system", Role.USER: "user"}
+
+Step = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file of an evaluation; without data it is only a line of the index."""
+
+    writer: str
+    """``agent``, ``dgm``, or empty."""
+    form: str
+    data: bytes = b""
+    is_lines: bool = False
+    attempt: int | None = None
+    """Number of the try within the action, from 1; None: of all tries."""
+
+
+def write_trajectories(
+    run: Run, agent: Agent | None, target: Path, identity: LocalIdentity
+) -> dict[str, int]:
+    """Write the trajectories of all evaluations of a run, or of one agent's, into a new folder.
+
+    Args:
+        run: the run.
+        agent: its evaluations; None: those of all agents.
+        target: the new folder.
+        identity: the facts about this machine that must not be in the files.
+
+    Returns:
+        Numbers of evaluations: ``own`` (the agent wrote a file), ``recorded`` (made of the recorded model calls),
+        ``missing`` (neither; the index has a line for each).
+
+    Raises:
+        UserError: something is there already, it cannot be written, or no evaluation has a verdict.
+        ArchiveCorrupt: a trace is missing or damaged.
+    """
+    with new_folder(target) as draft:
+        evaluations = _find_evaluations(run, agent)
+        if not evaluations:
+            subject = "the run" if agent is None else f"agent {agent.id}"
+            raise UserError(f"{target}: not written: no evaluation of {subject} has a verdict yet")
+        scrubber = make_scrubber(run.folder, identity)
+        writers: dict[ActionId, str] = {}
+        with (draft / INDEX).open("wb") as index:
+            for action, evaluation in evaluations:
+                for file in _files_of(run, action, evaluation):
+                    writers[action] = file.writer
+                    name = _file_name(action, evaluation, file, scrubber) if file.data else None
+                    if name:
+                        (draft / name).write_bytes(scrubber.clean(file.data))
+                    row = _index_row(run, action, evaluation, file)
+                    index.write(scrubber.clean(_dump({"file": name, **row}) + b"\n"))
+    counts = list(writers.values())
+    return {"own": counts.count("agent"), "recorded": counts.count("dgm"), "missing": counts.count("")}
+
+
+def _find_evaluations(run: Run, agent: Agent | None) -> Sequence[tuple[ActionId, Evaluation]]:
+    """Return the newest verdict of each action, sorted by agent and task; withdrawn verdicts are left out."""
+    withdrawn = run.store.withdrawn(run.tree.seq)
+    newest = {
+        event.action: event.outcome
+        for seq, _, event in read_events(run, "task_graded")
+        if isinstance(event, TaskGraded) and seq not in withdrawn
+    }
+    wanted = [item for item in newest.items() if agent is None or item[1].agent == agent.id]
+    return sorted(wanted, key=lambda item: (item[1].agent, item[1].task, item[1].attempt, item[0]))
+
+
+def _files_of(run: Run, action: ActionId, evaluation: Evaluation) -> Iterator[_File]:
+    """Yield the agent's own files, that of the last try last; else one of the recorded calls."""
+    traces = evaluation.cost.traces
+    tries = [int(name[len(TRACE) + 1 :]) for name in traces if re.fullmatch(rf"{TRACE}-[0-9]{{1,3}}", name)]
+    files = [(traces[f"{TRACE}-{number}"], number) for number in sorted(tries)]
+    files += [(traces[TRACE], _count_tries(evaluation))] if TRACE in traces else []
+    for digest, number in files:
+        data = run.traces.get(digest)
+        form = form_of(data)
+        yield _File("agent", form.name, data, form.is_lines, number)
+    if TRACE in traces:
+        return
+    calls = [
+        recorded
+        for recorded in run.store.events_of_action(action)
+        if isinstance(recorded.event, ModelCalled) and recorded.seq <= run.tree.seq
+    ]
+    if not calls:
+        yield _File("", "")
+        return
+    with refuse_odd_values(f"{run.folder}: model calls of action {action}"):
+        document = _build_document(run, action, evaluation, calls)
+    yield _File("dgm", VERSION, _dump(document, indent=1) + b"\n")
+
+
+def _build_document(
+    run: Run, action: ActionId, evaluation: Evaluation, calls: Sequence[Recorded]
+) -> Mapping[str, Any]:
+    """Return the trajectory of one evaluation's calls.
+
+    Each message is one step. Where there are several conversations (sub-agents), they follow each other, and each step
+    has the number of its own in ``extra.thread``.
+    """
+    answered = {
+        recorded.event.number: _Call(_iso_time(recorded.at), recorded.event)
+        for recorded in calls
+        if isinstance(recorded.event, ModelCalled)
+    }
+    answered = dict(sorted(answered.items()))
+    events = [call.event for call in answered.values()]
+    reader = CallReader(run.store, run.traces)
+    threads = collect_threads((event.number, *reader.exchange(event)) for event in events)
+    steps = _Steps(answered)
+    for number, thread in enumerate(threads, 1):
+        steps.add_thread(thread, {"thread": number} if len(threads) > 1 else {})
+    identity, total = identity_of(run), _metrics_of(sum((event.usage for event in events), Usage()))
+    return {
+        "schema_version": VERSION,
+        "session_id": f"{identity.run}/action-{action}",
+        "agent": {
+            "name": f"{identity.run}/agent-{evaluation.agent}",
+            "version": run.tree.agents[evaluation.agent].commit,
+            "model_name": events[-1].model,
+        },
+        # Not the reason: it may name hidden tests, and agents may be trained on this.
+        "extra": {**identity.record(), **_facts_of(action, evaluation)},
+        "steps": steps.steps,
+        "final_metrics": {
+            **{f"total_{key}": value for key, value in total.items() if key != "extra"},
+            "total_steps": len(steps.steps),
+        },
+    }
+
+
+class _Call(NamedTuple):
+    at: str
+    event: ModelCalled
+
+
+class _Steps:
+    """The steps of a trajectory: a message that the agent sent, or an answer of its model.
+
+    What a tool answered is the observation of the step that called it.
+    """
+
+    def __init__(self, calls: Mapping[int, _Call]) -> None:
+        self.steps: list[Step] = []
+        self._calls = calls
+        self._by_call_id: dict[str, Step] = {}
+        """Id of a tool call → the newest step of the conversation that made it."""
+
+    def add_thread(self, thread: Thread, extra: Mapping[str, object]) -> None:
+        self._by_call_id.clear()
+        start = len(self.steps)
+        begun = next((self._calls[turn.call].at for turn in thread.turns), "")
+        for prompts in thread.prompts:
+            if prompts.system:
+                self._add("system", prompts.system, {"timestamp": begun}, extra)
+        for turn in thread.turns:
+            message, (at, call) = turn.message, self._calls[turn.call]
+            if turn.reply is not None:
+                self._add_turn(message, {"timestamp": at, **_answer_facts(call, turn.reply)}, extra)
+            elif message.role is Role.ASSISTANT:
+                # The run's model did not produce it, so it has no metrics.
+                self._add_turn(message, {"timestamp": at}, {**extra, "from": "request"})
+            elif message.role is not Role.TOOL:
+                self._add(_SOURCES[message.role], message.text, {"timestamp": at}, extra)
+            elif not self._observe(message, start):
+                self._add("user", message.text, {"timestamp": at}, extra)
+
+    def _add_turn(self, turn: Message, facts: Mapping[str, object], extra: Mapping[str, object]) -> None:
+        step = self._add("agent", turn.text, facts, extra)
+        if turn.calls:
+            step["tool_calls"] = [
+                {
+                    "tool_call_id": call.id or f"step-{step['step_id']}-{number}",
+                    "function_name": call.name,
+                    "arguments": _arguments_of(call.arguments),
+                }
+                for number, call in enumerate(turn.calls, 1)
+            ]
+            self._by_call_id |= {call.id: step for call in turn.calls if call.id}
+
+    def _add(self, source: str, text: str, facts: Mapping[str, object], extra: Mapping[str, object]) -> Step:
+        step: Step = {"step_id": len(self.steps) + 1, "source": source, "message": text, **facts}
+        if extra:
+            step["extra"] = {**extra, **step.get("extra", {})}
+        self.steps.append(step)
+        return step
+
+    def _observe(self, message: Message, start: int) -> bool:
+        """Add a tool's answer to the step that called it; return whether there is one.
+
+        A named call has one result, also where the agent shortens it later.
+        """
+        result = {"content": message.text}
+        step = self._by_call_id.get(message.call_id)
+        if step is not None:
+            result["source_call_id"] = message.call_id
+            results = step.get("observation", {}).get("results", ())
+            if any(other.get("source_call_id") == message.call_id for other in results):
+                return True
+        else:
+            step = next((step for step in reversed(self.steps[start:]) if step["source"] == "agent"), None)
+        if step is not None:
+            step.setdefault("observation", {"results": []})["results"].append(result)
+        return step is not None
+
+
+def _answer_facts(call: ModelCalled, reply: Reply) -> Mapping[str, object]:
+    return {
+        "model_name": call.model,
+        **({"reasoning_content": reply.reasoning} if reply.reasoning else {}),
+        "metrics": _metrics_of(call.usage),
+        **({"extra": {"error": reply.error}} if reply.error else {}),
+    }
+
+
+def _metrics_of(usage: Usage) -> Mapping[str, Any]:
+    return {
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "cost_usd": usage.usd,
+        **({"extra": {"reasoning_tokens": usage.reasoning_tokens}} if usage.reasoning_tokens else {}),
+    }
+
+
+def _arguments_of(text: str) -> Mapping[str, Any]:
+    """Return a call's arguments, which the format takes as an object only; others are under ``text``."""
+    try:
+        arguments = parse_json(text)
+        json.dumps(arguments, allow_nan=False)
+    except ValueError:
+        arguments = None
+    return arguments if isinstance(arguments, dict) else {"text": text}
+
+
+def _index_row(run: Run, action: ActionId, evaluation: Evaluation, file: _File) -> Mapping[str, Any]:
+    spend = run.tree.spend_of(action)
+    return {
+        **identity_of(run).record(),
+        **_facts_of(action, evaluation),
+        "try": file.attempt,
+        "written_by": file.writer,
+        "form": file.form,
+        "calls": spend.calls,
+        "usd": spend.usd,
+        "seconds": evaluation.cost.seconds,
+    }
+
+
+def _facts_of(action: ActionId, evaluation: Evaluation) -> Mapping[str, Any]:
+    return {
+        "agent": evaluation.agent,
+        "task": evaluation.task,
+        "attempt": evaluation.attempt,
+        "action": action,
+        "verdict": evaluation.verdict.value,
+        "score": evaluation.score,
+    }
+
+
+def _file_name(action: ActionId, evaluation: Evaluation, file: _File, scrubber: Scrubber) -> str:
+    clean = scrubber.clean(evaluation.task.encode("utf-8", "replace")).decode()
+    task = _UNNAMEABLE.sub("-", clean)[:TASK_CHARS].strip("-.") or "task"
+    attempt = f".try-{file.attempt}" if file.attempt and _count_tries(evaluation) > 1 else ""
+    return f"agent-{evaluation.agent}.{task}.action-{action}{attempt}.{'jsonl' if file.is_lines else 'json'}"
+
+
+def _count_tries(evaluation: Evaluation) -> int:
+    return 1 + sum(bool(re.fullmatch(r"log-[0-9]{1,3}", name)) for name in evaluation.cost.traces)
+
+
+def _iso_time(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+
+
+def _dump(value: object, indent: int | None = None) -> bytes:
+    """Return JSON with invisible characters spelled out, and a question mark for half a surrogate pair."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
+    text = text.encode("utf-8", "replace").decode()
+    return _INVISIBLE.sub(lambda m: m[0] if m[0].isprintable() else json.dumps(m[0])[1:-1], text).encode()

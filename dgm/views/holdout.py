@@ -1,0 +1,293 @@
+"""The one question of a report: is the best agent better than the seed on tasks that the search never saw?"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Self
+
+from dgm.analysis.accounts import Accounts
+from dgm.archive.run import Run
+from dgm.domain import Agent, AgentId, Usage
+from dgm.evaluation.control import ControlFindings, Unit, compute_findings, control_of
+from dgm.evaluation.exam import (
+    FOLDER,
+    OPERATOR,
+    Comparison,
+    compare_candidates,
+    count_missing_firsts,
+    find_candidate,
+)
+from dgm.stats import mcnemar_power, paired_bootstrap, tasks_needed
+from dgm.views.values import RoleUsage, TallyView, UsageView, View, role_usages, usage_fields
+
+SIGNIFICANT = 0.05
+"""Upper limit of an exact p-value that counts as a difference."""
+WORTH_FINDING = 0.20
+"""True gain for which a report gives the power of its tasks."""
+POWERFUL = 0.80
+"""Power for which a report gives the necessary number of tasks."""
+NOTHING = Usage()
+
+
+class Answer(StrEnum):
+    """What the holdout tasks say about the best agent."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    NOT_SHOWN = "not shown to be better"
+    NOT_EXAMINED = "not examined"
+    """Not evaluated, or not on all tasks: the result may still change completely."""
+
+
+class DifferenceView(View):
+    """A mean difference of rates."""
+
+    mean: float
+    """Rate of the second agent minus rate of the first, from -1 to 1."""
+    interval: tuple[float, float] | None
+    """95 % bootstrap interval over tasks; None if all tasks went alike, which says nothing about other samples."""
+
+
+class PairedView(View):
+    """Two agents compared task by task; a task counts if both have a verdict."""
+
+    gained: tuple[str, ...]
+    """Tasks that only the second agent resolved."""
+    lost: tuple[str, ...]
+    """Tasks that only the first agent resolved."""
+    difference: DifferenceView | None
+    """None without a common task, or before the comparison is complete."""
+    mcnemar_p: float | None
+    """p-value of the exact two-sided McNemar test; None before the comparison is complete."""
+
+
+class PowerView(View):
+    """The probability that the holdout tasks show a true gain of 20 points."""
+
+    gained: float
+    """Assumed share of tasks that only the better agent resolves."""
+    lost: float
+    """Assumed share of tasks that only the seed resolves: as observed, if that leaves room for the gain."""
+    power: float
+    tasks_for_80_percent: int
+    """Number of tasks that would show the gain with a probability of 80 %."""
+
+
+class ControlView(PairedView):
+    """The control of equal spend: the seed with as many attempts as the spend of the search buys."""
+
+    unit: Unit
+    search: float
+    """Spend of the search, in ``unit``."""
+    attempt: float
+    """Mean spend of one attempt of the seed, in ``unit``."""
+    affordable: int
+    """Attempts at each task that the spend of the search buys."""
+    bound: int
+    """Maximum number of attempts at each task that was asked for."""
+    wanted: int
+    """Attempts at each task in the complete control."""
+    attempts: int
+    """Attempts that every task has had, or that were saved because an earlier one resolved it."""
+    missing: int
+    """Maximum number of attempts still to be made; 0: the control is complete."""
+    seed_once: TallyView
+    """The seed with one attempt at each task."""
+    seed_any: TallyView
+    """The seed with ``attempts`` attempts: a task counts if any of them resolves it."""
+    best: TallyView
+    """The best agent with one attempt."""
+    took: float
+    """Spend of the further attempts, in ``unit``."""
+    spend: UsageView
+    """Usage of the further attempts."""
+
+
+class ResolvedUsage(UsageView):
+    """Usage of one agent."""
+
+    usd_per_resolved: float | None
+    """USD for each resolved task; None if none was resolved."""
+    tokens_per_resolved: float | None
+    """Tokens for each resolved task; None if none was resolved."""
+
+
+class HoldoutSpend(UsageView):
+    """Usage of the holdout evaluations."""
+
+    by: tuple[RoleUsage, ...]
+    seed_agent: ResolvedUsage
+    best: ResolvedUsage
+
+
+class HoldoutView(PairedView):
+    """The evaluation of the seed and the best agent on the holdout tasks."""
+
+    tasks: int
+    """Number of holdout tasks."""
+    missing: int
+    """Evaluations of the two agents still to be done."""
+    ungraded: int
+    """Tasks without a pair of verdicts although nothing is missing: an evaluation was abandoned."""
+    itself: bool
+    """Whether the best agent is the seed, so that there is nothing to compare."""
+    seed_agent: TallyView
+    best: TallyView
+    power: PowerView | None
+    """None without a common task, or before the comparison is complete."""
+    shown_better: bool
+    examined: int
+    """Agents beside the seed that were evaluated on these tasks; p is not corrected for more than one."""
+    control: ControlView | None
+    """None before the comparison is complete, or if the control was not performed."""
+    spend: HoldoutSpend
+
+    @property
+    def answer(self) -> Answer:
+        """The answer by the one rule for terminal, page and programs."""
+        if not self.tasks or self.missing:
+            return Answer.NOT_EXAMINED
+        if self.mcnemar_p is None or self.mcnemar_p >= SIGNIFICANT:
+            return Answer.NOT_SHOWN
+        return Answer.BETTER if self.shown_better else Answer.WORSE
+
+    @classmethod
+    def of(  # noqa: PLR0913  (most have defaults)
+        cls,
+        pairs: Comparison,
+        *,
+        tasks: int,
+        missing: int = 0,
+        itself: bool = False,
+        examined: int = 0,
+        control: ControlView | None = None,
+        by: Mapping[tuple[str, str], Usage] | None = None,
+        seed: Usage = NOTHING,
+        best: Usage = NOTHING,
+    ) -> Self:
+        """Return the view of a comparison of the seed with the best agent; ``by`` is the usage of everything."""
+        complete = not missing and not itself
+        used = by or {}
+        return cls(
+            **(
+                paired_fields(pairs)
+                if complete
+                else {**paired_fields(pairs), "difference": None, "mcnemar_p": None}
+            ),
+            tasks=tasks,
+            missing=missing,
+            ungraded=0 if missing else tasks - pairs.first.n,
+            itself=itself,
+            seed_agent=TallyView.of(pairs.first),
+            best=TallyView.of(pairs.second),
+            power=_power(pairs) if complete else None,
+            shown_better=bool(tasks) and complete and is_better(pairs),
+            examined=examined,
+            control=None if missing else control,
+            spend=HoldoutSpend(
+                **usage_fields(sum(used.values(), NOTHING)),
+                by=role_usages(used),
+                seed_agent=_resolved_usage(seed, pairs.first.resolved),
+                best=_resolved_usage(best, pairs.second.resolved),
+            ),
+        )
+
+
+def holdout_exists(run: Run) -> bool:
+    """Return whether holdout evaluations of a run were begun."""
+    return (run.folder / FOLDER / "run.json").exists()
+
+
+def read_holdout(run: Run, agent: Agent) -> HoldoutView | None:
+    """Return the results of the seed and ``agent`` on the holdout tasks; None if one of them was not entered."""
+    if not holdout_exists(run):
+        return None
+    with Run.open(run.folder / FOLDER) as exam:
+        seed, best = find_candidate(exam, run.tree.agents[0]), find_candidate(exam, agent)
+        if seed is None or best is None:
+            return None
+        accounts = Accounts(exam)
+        control = compute_findings(exam, agent, control_of(run))
+        return HoldoutView.of(
+            compare_candidates(exam, seed, best),
+            tasks=len(exam.tree.tasks),
+            missing=sum(count_missing_firsts(exam, entered) for entered in {seed, best}),
+            itself=seed == best,
+            examined=_count_examined(exam, seed),
+            control=view_control(control) if control else None,
+            by=dict(exam.tree.spend_by),
+            seed=accounts.of(seed).total,
+            best=accounts.of(best).total,
+        )
+
+
+def view_control(control: ControlFindings) -> ControlView:
+    """Return the view of a control."""
+    price, pairs = control.price, control.pairs
+    return ControlView(
+        **paired_fields(pairs),
+        unit=price.unit,
+        search=price.search,
+        attempt=price.attempt,
+        affordable=price.affordable,
+        bound=control.bound,
+        wanted=control.wanted,
+        attempts=control.attempts,
+        missing=control.missing,
+        seed_once=TallyView.of(control.once),
+        seed_any=TallyView.of(pairs.first),
+        best=TallyView.of(pairs.second),
+        took=control.took,
+        spend=UsageView.of(control.spend),
+    )
+
+
+def is_better(pairs: Comparison) -> bool:
+    """Return whether the second agent is shown to be better: exact two-sided McNemar p below 0.05."""
+    return pairs.p < SIGNIFICANT and len(pairs.gained) > len(pairs.lost)
+
+
+def paired_fields(pairs: Comparison) -> dict[str, Any]:
+    """Return the fields of a ``PairedView``."""
+    return {
+        "gained": pairs.gained,
+        "lost": pairs.lost,
+        "difference": _difference(pairs),
+        "mcnemar_p": pairs.p,
+    }
+
+
+def _difference(pairs: Comparison) -> DifferenceView | None:
+    n, gained, lost = pairs.first.n, len(pairs.gained), len(pairs.lost)
+    if not n:
+        return None
+    interval = None
+    if n not in (gained, lost, n - gained - lost):
+        interval = paired_bootstrap([1] * gained + [-1] * lost + [0] * (n - gained - lost))
+    return DifferenceView(mean=(gained - lost) / n, interval=interval)
+
+
+def _power(pairs: Comparison) -> PowerView | None:
+    n = pairs.first.n
+    if not n:
+        return None
+    lost = min(len(pairs.lost) / n, (1 - WORTH_FINDING) / 2)
+    gained = lost + WORTH_FINDING
+    return PowerView(
+        gained=gained,
+        lost=lost,
+        power=mcnemar_power(n, gained, lost, SIGNIFICANT),
+        tasks_for_80_percent=tasks_needed(gained, lost, POWERFUL, SIGNIFICANT),
+    )
+
+
+def _resolved_usage(usage: Usage, resolved: int) -> ResolvedUsage:
+    return ResolvedUsage(
+        **usage_fields(usage),
+        usd_per_resolved=usage.usd / resolved if resolved else None,
+        tokens_per_resolved=usage.tokens / resolved if resolved else None,
+    )
+
+
+def _count_examined(exam: Run, seed: AgentId) -> int:
+    entered = [agent.id for agent in exam.tree.agents if agent.operator == OPERATOR and agent.id != seed]
+    return sum(exam.tree.own(agent).n > 0 for agent in entered)

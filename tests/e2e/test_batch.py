@@ -1,0 +1,36 @@
+"""A batch as a user performs it: each run an ordinary one, and the same command again continues."""
+
+import shutil
+
+import pytest
+
+pytestmark = [
+    pytest.mark.sandbox,
+    pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is not installed"),
+]
+
+FILE = """
+model = "offline"
+sandbox = "bubblewrap"
+workers = 1
+budget.evaluations = 1
+"""
+
+
+def test_a_batch_is_performed_continued_and_listed(dgm, tmp_path):
+    (tmp_path / "pair.toml").write_text(FILE)
+    words = ["run", tmp_path / "pair.toml", "--seeds", "5", "--vary", "policy.name=random,hgm"]
+    names = ["pair-random-5", "pair-hgm-5"]
+    done = dgm(*words, "--parallel", 2)
+    assert all(f"{name}  begun" in done.stdout and f"{name}  goal reached" in done.stdout for name in names)
+    assert [dgm.json("status", name)["policy"] for name in names] == ["random", "hgm"]
+    before = (dgm.archive / names[0] / "events.db").stat().st_mtime_ns
+    again = dgm.json(*words)
+    assert [(run["run"], run["stage"]) for run in again["runs"]] == [(name, "finished") for name in names]
+    assert (dgm.archive / names[0] / "events.db").stat().st_mtime_ns == before
+    # Its own files are no trouble for the list of runs.
+    assert {row["run"] for row in dgm.json("status")["runs"]} >= {*names}
+    assert not [row for row in dgm.json("status")["runs"] if row["problem"]]
+
+    changed = dgm(*words, "--max-evaluations", 2, code=2).stderr
+    assert "budget.evaluations is 2, but run pair-random-5 was begun with 1" in changed

@@ -1,0 +1,226 @@
+"""The answer of the holdout tasks, on verdicts made by hand: its rule, its numbers, and its sentences."""
+
+from dataclasses import replace
+
+import pytest
+
+from dgm.archive.events import TaskGraded
+from dgm.domain import AgentId, Evaluate, Evaluation, Tally, TaskId, Usage, Verdict
+from dgm.evaluation.control import AttemptPrice, ControlFindings, Unit
+from dgm.evaluation.exam import compare_verdicts
+from dgm.render import report_text
+from dgm.stats import mcnemar_power, tasks_needed
+from dgm.views.holdout import Answer, HoldoutView, view_control
+from dgm.views.report import ReportView, make_headline
+from tests.support.runs.paid import PaidRun
+from tests.unit.report.conftest import twenty
+
+pytestmark = pytest.mark.slow
+
+CONTROL = ControlFindings(
+    price=AttemptPrice(Unit.TOKENS, 9_700_000, 14_700, 20),
+    bound=20,
+    attempts=20,
+    further=180,
+    missing=0,
+    once=Tally(7, 13),
+    pairs=twenty(1, 3, 11),
+    spend=Usage(900, 2_000_000, 90_000),
+    took=2_090_000,
+)
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory):
+    """The report on agent 2 of a seed and four children, evaluated 10 times each but the last, which was not."""
+    made = PaidRun(tmp_path_factory.mktemp("runs") / "searched")
+    for agent, resolved in enumerate((3, 4, 7, 2)):
+        for task in range(10):
+            action = made.start(Evaluate(AgentId(agent), TaskId(f"task-{task}")))
+            verdict = Verdict.RESOLVED if task < resolved else Verdict.UNRESOLVED
+            made.run.append(
+                TaskGraded(action, Evaluation(AgentId(agent), TaskId(f"task-{task}"), 0, verdict, ""))
+            )
+        made.child(0, calls=0)
+    yield ReportView.load(made.run, AgentId(2))
+    made.run.close()
+
+
+def report(searched, gained: int, lost: int, both: int = 4, **more) -> ReportView:
+    holdout = HoldoutView.of(twenty(gained, lost, both), tasks=20, **more)
+    best = AgentId(0 if more.get("itself") else 2)
+    update = {
+        "holdout": holdout,
+        "answer": holdout.answer,
+        "headline": make_headline(holdout, best, simulated=False),
+    }
+    if more.get("itself"):
+        update |= {"best": searched.seed_agent, "highest": None}
+    return searched.model_copy(update=update)
+
+
+@pytest.mark.parametrize(
+    ("gained", "lost", "answer", "result"),
+    [
+        (6, 0, Answer.BETTER, "yes, better: "),
+        (5, 0, Answer.NOT_SHOWN, "not shown to be better: "),
+        (0, 0, Answer.NOT_SHOWN, "not shown to be better: "),
+        (0, 5, Answer.NOT_SHOWN, "not shown to be better: "),
+        (0, 6, Answer.WORSE, "no, worse: "),
+    ],
+)
+def test_the_answer_says_no_more_than_the_test_shows(searched, gained, lost, answer, result) -> None:
+    view = report(searched, gained, lost)
+    assert view.answer is view.holdout.answer is answer
+    counts = f"{4 + gained} of 20 holdout tasks, the seed {4 + lost}"
+    assert view.headline == result + counts
+    assert view.holdout.shown_better == (answer is Answer.BETTER)
+
+
+def test_p_difference_and_power_are_numbers() -> None:
+    view = HoldoutView.of(twenty(4, 1, 6), tasks=20)
+    assert view.mcnemar_p == 0.375
+    assert view.difference.mean == 0.15
+    low, high = view.difference.interval
+    assert -0.2 < low < 0 < 0.3 < high < 0.5
+    assert (view.power.gained, view.power.lost) == (0.25, 0.05)
+    assert view.power.power == mcnemar_power(20, 0.25, 0.05)
+    assert view.power.tasks_for_80_percent == tasks_needed(0.25, 0.05)
+    assert 0 < HoldoutView.of(twenty(20, 0, 0), tasks=20).mcnemar_p < 1e-5
+
+
+@pytest.mark.parametrize(("gained", "lost"), [(20, 0), (0, 20), (0, 0)])
+def test_tasks_that_all_went_alike_give_no_interval(gained: int, lost: int) -> None:
+    difference = HoldoutView.of(twenty(gained, lost, 0), tasks=20).difference
+    assert (difference.mean, difference.interval) == ((gained - lost) / 20, None)
+
+
+def test_many_losses_leave_room_for_the_gain() -> None:
+    power = HoldoutView.of(twenty(2, 18, 0), tasks=20).power
+    assert (power.gained, power.lost) == (pytest.approx(0.6), 0.4)
+
+
+def test_without_tasks_nothing_is_concluded() -> None:
+    view = HoldoutView.of(compare_verdicts([]), tasks=0)
+    assert (view.answer, view.difference, view.power) == (Answer.NOT_EXAMINED, None, None)
+
+
+@pytest.mark.parametrize(("gained", "lost"), [(6, 0), (0, 6)])
+def test_nothing_is_shown_before_the_last_verdict(searched, gained: int, lost: int) -> None:
+    view = report(searched, gained, lost, missing=1, control=view_control(CONTROL))
+    holdout = view.holdout
+    assert (view.answer, holdout.shown_better) == (Answer.NOT_EXAMINED, False)
+    assert {holdout.mcnemar_p, holdout.difference, holdout.power, holdout.control} == {None}
+    assert view.headline.startswith("not known: ")
+    assert not [*report_text.holdout_sentences(view), *report_text.control_sentences(view)]
+
+
+def test_the_seed_is_not_compared_with_itself(searched) -> None:
+    view = report(searched, 0, 0, itself=True)
+    assert view.holdout.seed_agent.n == 20
+    assert view.holdout.mcnemar_p is view.holdout.difference is view.holdout.power is None
+    assert view.headline.startswith("no agent is better: ")
+    assert "by nothing: the best agent is the seed, which resolves 3/10 30%" in report_text.gain_text(view)
+
+
+def test_the_best_agents_rate_is_corrected_for_the_choice(searched) -> None:
+    chosen = searched.chosen
+    assert (chosen.agent, chosen.evaluated, chosen.rate) == (2, 4, 0.7)
+    assert 0.4 < chosen.corrected_rate < 0.65  # 0.4 is the rate of all together
+
+
+def test_nothing_is_corrected_without_a_choice(tmp_path) -> None:
+    alone = PaidRun(tmp_path / "alone")
+    assert ReportView.load(alone.run).chosen is None
+    alone.run.close()
+
+
+def test_a_report_begins_with_the_answer_the_difference_and_the_cost(searched) -> None:
+    view = report(searched, 14, 1, 3)
+    answer = "yes, better: 17 of 20 holdout tasks, the seed 4 (McNemar p = 0.00"
+    assert report_text.answer_text(view).startswith(answer)
+    assert report_text.gain_text(view).startswith("+65 points on the holdout tasks, +")
+    assert report_text.gain_text(view).endswith(" with 95 % confidence")
+    assert report_text.cost_text(view).startswith("0 tokens, ")
+    flatter = "+40 points on the search tasks, which flatter: 40–89% against 11–60%"
+    assert report_text.gain_text(searched) == flatter
+
+
+def test_an_agent_with_a_higher_rate_is_explained(searched) -> None:
+    lucky = searched.best.model_copy(
+        update={"agent": 9, "own": searched.best.own.model_copy(update={"resolved": 1, "n": 1, "rate": 1.0})}
+    )
+    view = searched.model_copy(update={"highest": lucky.model_copy(update={"lower_bound": 0.1})})
+    assert "agent 9 has a higher rate" in report_text.highest_text(view)
+    assert "its lower bound is only 0.10" in report_text.highest_text(view)
+    assert report_text.highest_text(searched) == ""
+
+
+def test_agents_that_were_examined_before_are_counted(searched) -> None:
+    once, twice = report(searched, 6, 0), report(searched, 6, 0, examined=2)
+    assert not any("not corrected" in sentence for sentence in report_text.holdout_sentences(once))
+    assert any("2 agents of this run" in sentence for sentence in report_text.holdout_sentences(twice))
+
+
+def control_text(searched, findings: ControlFindings | None, *, repeats: bool = False) -> str:
+    control = view_control(findings) if findings else None
+    view = report(searched, 6, 0, control=control).model_copy(update={"repeats": repeats})
+    return "\n".join(report_text.control_sentences(view))
+
+
+def test_the_control_says_what_was_bought_and_the_result(searched) -> None:
+    text = control_text(searched, CONTROL)
+    assert "the 9.7M tokens of the search pay for 32 attempts of the seed at each holdout task" in text
+    assert "at most 20" in text and "took 2.1M tokens" in text
+    assert "with 20 attempts the seed resolves 14 of 20 tasks, with one 7" in text
+    assert "12: 1 that the control misses, while it misses 3 that the control resolves" in text
+    assert "exact McNemar p = 0.625" in text
+    assert "not complete" not in text and "independent" not in text
+    view = view_control(CONTROL)
+    assert (view.unit, view.affordable, view.attempts) == (Unit.TOKENS, 32, 20)
+    assert (view.seed_any.resolved, view.seed_once.resolved, view.best.resolved) == (14, 7, 12)
+
+
+@pytest.mark.parametrize(
+    ("changes", "repeats", "part"),
+    [
+        (
+            {"attempts": 12, "missing": 31},
+            True,
+            "every task has had 12 of 20 attempts, and up to 31 more are left",
+        ),
+        ({}, True, "not independent"),
+        (
+            {"price": AttemptPrice(Unit.USD, 2.0, 0.05, 20)},
+            False,
+            "the 2.00 USD of the search pay for 2 attempts",
+        ),
+        ({"price": AttemptPrice(Unit.USD, 0.9, 0.05, 20)}, False, "pay for no further attempt of the seed"),
+    ],
+)
+def test_limits_of_a_control_are_named(searched, changes, repeats: bool, part: str) -> None:
+    assert part in control_text(searched, replace(CONTROL, **changes), repeats=repeats)
+
+
+def test_a_control_that_was_not_performed_is_offered_if_it_could_show_something(searched) -> None:
+    assert "dgm report searched --holdout --control" in control_text(searched, None)
+    assert control_text(searched, None, repeats=True) == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (0.0042, Unit.USD, "0.0042 USD"),
+        (12.5, Unit.USD, "12.50 USD"),
+        (1500, Unit.TOKENS, "1.5k tokens"),
+        (90, Unit.SECONDS, "90 seconds of work"),
+        (9000, Unit.SECONDS, "2.5 hours of work"),
+    ],
+)
+def test_amounts_have_their_unit(value: float, unit: Unit, text: str) -> None:
+    assert report_text.amount_text(value, unit) == text
+
+
+def test_a_report_on_a_terminal(searched, snapshot_text) -> None:
+    view = report(searched, 6, 1, control=view_control(CONTROL)).model_copy(update={"seconds": 3725.0})
+    snapshot_text("report", report_text.render_report(view))
