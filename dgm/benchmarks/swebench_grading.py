@@ -1,6 +1,6 @@
 """Grading of a patch for an instance of SWE-bench: the package's script in a fresh sandbox, and the package's verdict.
 
-``docs/swebench-grading.md`` shows verdicts case by case. A run in which the package finds no result counts against the
+``docs/evidence/swebench.md`` shows verdicts case by case. A run in which the package finds no result counts against the
 patch only if a run without the patch has some; else ``Infrastructure`` is raised.
 """
 

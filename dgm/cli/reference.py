@@ -1,7 +1,6 @@
 """All commands as one cyclopts app, from which the documentation's reference is generated (``mkdocs.yml``)."""
 
 from importlib import import_module
-from inspect import isfunction
 
 from cyclopts import App, Parameter
 
@@ -12,10 +11,8 @@ _groups: dict[str, App] = {}
 
 for _command in COMMANDS.values():
     _module, _, _attribute = _command.target.partition(":")
-    _function = getattr(import_module(_module), _attribute)
-    if isfunction(_function):
-        _group, _, _name = _command.name.rpartition(" ")
-        if _group and _group not in _groups:
-            _groups[_group] = app[_group] if _group in app else App(name=_group)
-            app.command(_groups[_group])
-        (_groups[_group] if _group else app).command(_function, name=_name)
+    _group, _, _name = _command.name.rpartition(" ")
+    if _group and _group not in _groups:
+        _groups[_group] = App(name=_group)
+        app.command(_groups[_group])
+    (_groups[_group] if _group else app).command(getattr(import_module(_module), _attribute), name=_name)

@@ -60,7 +60,7 @@ class BudgetSettings(Section):
     until_score: Annotated[float, Field(gt=0, lt=1)] | None = None
     """End when the lower bound of the best agent's rate on the search tasks reaches this share, such as 0.6."""
     patience: Count | None = None
-    """End when no better agent was recommended in this many graded evaluations (``docs/ends.md``)."""
+    """End when no better agent was recommended in this many graded evaluations (``docs/long-runs.md``)."""
     confirm_above_usd: Amount | None = None
     """Ask on a terminal before a search may spend more than this; without it nobody is asked."""
 
@@ -149,7 +149,7 @@ class LimitSettings(Section):
     not answer, and stops with a message where it does."""
     stillborn_in_a_row: Annotated[int, Field(ge=0)] = 11
     """After this many stillborn children of one cause in a row, none born between, the session ends with a message; 0:
-    it never does. What counts as one cause: ``docs/operators.md``."""
+    it never does. What counts as one cause: ``docs/policies.md``."""
     pause_s: Positive = 30.0
     """Seconds between the checks of a paused run whether the provider answers again; each is one small, paid call."""
 

@@ -1,4 +1,4 @@
-"""Record and replay for programs: repeat parts of a run and compare the results (``docs/replay.md``).
+"""Record and replay for programs: repeat parts of a run and compare the results (``docs/results.md``).
 
 ``decisions``, ``lineage`` and ``evaluations`` need no key and never write into the run. The ``live_`` functions
 call a real model, and record the paid calls in a run of their own.
