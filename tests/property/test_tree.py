@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dgm.analysis.graph import to_networkx
 from dgm.archive.events import (
     ActionLost,
     ActionStarted,
