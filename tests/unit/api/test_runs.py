@@ -43,6 +43,7 @@ def test_runs_are_rows(folder, tmp_path):
         dgm.runs(tmp_path / "missing")
 
 
+@pytest.mark.starts_processes
 def test_a_run_is_views_and_tables(folder):
     with dgm.open("made") as run:
         assert (run.view.agents, run.tree.best, run.view.best.agent) == (2, run.best.id, run.best.id)

@@ -66,6 +66,7 @@ def test_a_change_is_saved_byte_for_byte_in_a_new_file(tmp_path, monkeypatch):
     assert "patch_bytes" not in make_solution(tmp_path).model_dump(mode="json")
 
 
+@pytest.mark.starts_processes
 def test_a_change_that_does_not_apply_is_saved(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     (tmp_path / "x").write_text("other\n")

@@ -29,6 +29,7 @@ def dgm(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, s
     return int(ended.value.code or 0), printed.out, printed.err
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize(
     ("words", "view"),
     [

@@ -205,6 +205,7 @@ def test_nodes_with_a_problem_come_first() -> None:
     assert list(node_lines([])) == []
 
 
+@pytest.mark.starts_processes
 def test_no_text_of_others_reaches_the_terminal_raw(tmp_path: Path) -> None:
     with begin(tmp_path / "run", {"policy": {"name": "hgm"}}) as run:
         evaluate(run, HOSTILE)

@@ -171,6 +171,7 @@ def examined(paid: PaidRun) -> PaidRun:
     return exam
 
 
+@pytest.mark.starts_processes
 def test_spend_is_that_of_the_search_and_of_the_holdout_evaluations(paid) -> None:
     paid.evaluated(2, 0, calls=0)
     paid.evaluated(2, 1, calls=0)

@@ -61,12 +61,14 @@ def test_an_agent_has_its_spend_by_purpose_and_action(paid: PaidRun) -> None:
     assert [(refusal.code, refusal.times) for refusal in view.refusals] == [("model_not_found", 1)]
 
 
+@pytest.mark.starts_processes
 def test_a_lineage_goes_from_the_seed_along_first_parents(paid: PaidRun) -> None:
     view = LineageView.load(paid.run, AgentId(2))
     assert [step.agent for step in view.lineage] == [0, 1, 2]
     assert [bool(step.patch) for step in view.lineage] == [False, True, True]
 
 
+@pytest.mark.starts_processes
 def test_a_difference_is_to_the_parent_by_default(paid: PaidRun) -> None:
     agents = paid.run.tree.agents
     view = DiffView.load(paid.run, agents[2])
