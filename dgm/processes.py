@@ -8,7 +8,6 @@ dgm stands still after Ctrl-Z, in a frozen container, or while the lid is closed
 model does not answer and their clocks run out, which is no agent's fault.
 """
 
-import asyncio
 import contextlib
 import os
 import signal
@@ -21,9 +20,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self, TypeVar
+from typing import IO, TYPE_CHECKING, Self, TypeVar
 
 from dgm.errors import AgentFault, Infrastructure, StoodStill
+
+if TYPE_CHECKING:
+    import asyncio
 
 T = TypeVar("T")
 
@@ -33,7 +35,10 @@ GAP_S = 5.0
 _PATH_BYTES = 103
 """Maximum length of a socket's path on every system; Linux allows 107."""
 _DESCRIPTORS = Path("/proc/self/fd")
-_CLOCK = time.CLOCK_BOOTTIME if sys.platform == "linux" else time.CLOCK_MONOTONIC
+if sys.platform == "linux":
+    _CLOCK = time.CLOCK_BOOTTIME
+else:
+    _CLOCK = time.CLOCK_MONOTONIC
 _NO_PROGRAM_YET = 0x40
 _LOOK_S = 0.1
 _given_up: ContextVar[threading.Event | None] = ContextVar("_given_up", default=None)
@@ -166,18 +171,24 @@ class StandstillWatch:
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
+        import asyncio  # not with the module, which every reader of a run loads
+
         self._task = asyncio.create_task(self._keep_beating(), name="heartbeat")
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        import asyncio
+
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
 
     async def _keep_beating(self) -> None:
+        import asyncio
+
         while True:
             self.beat()
             await asyncio.sleep(BEAT_S)

@@ -104,7 +104,7 @@ class Accounts:
     """The accounts of all agents, computed once at construction. Later events do not change them."""
 
     def __init__(self, run: Run) -> None:
-        self._run = run
+        self._run, self._until = run, run.tree.seq
         self._calls = read_usage(run)
         tree = run.tree
         unfinished = {*tree.waiting, *tree.pending, *tree.to_redo()}
@@ -140,18 +140,10 @@ class Accounts:
 
     def refusals(self, agent: AgentId) -> Sequence[RefusedRequest]:
         """Return the refused requests of the agent's evaluations and expansions, the most frequent first."""
-        return refusals_of(self._run, self._workers[agent])
-
-
-def refusals_of(run: Run, actions: Sequence[ActionId]) -> Sequence[RefusedRequest]:
-    """Return the refused requests of some actions, the most frequent first."""
-    rows = run.store.query(_REFUSALS, (run.tree.seq, json.dumps(actions)))
-    return [RefusedRequest(code, message, times, ActionId(action)) for code, message, times, action in rows]
-
-
-def account_of(run: Run, agent: AgentId, *, whole: bool) -> AgentAccount:  # noqa: ARG001
-    """Return the account of one agent."""
-    return Accounts(run).of(agent)
+        rows = self._run.store.query(_REFUSALS, (self._until, json.dumps(self._workers[agent])))
+        return [
+            RefusedRequest(code, message, times, ActionId(action)) for code, message, times, action in rows
+        ]
 
 
 def read_usage(

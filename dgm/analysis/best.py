@@ -1,50 +1,19 @@
-"""The best agent of a run: the one that the recommendation of the run's policy names, with its lower bound.
+"""The best agent of a run: the one that the recommendation of the run's policy names.
 
-``best`` has this one meaning in every command, key and picture. An agent with a higher score may exist: the plain top
-score is called *highest so far*.
+``best`` has this one meaning in every command, key and picture. Its lower bound is ``dgm.stats.lower_bound`` of its
+own verdicts under every policy, whatever measure the policy itself recommends by. The agent with the plain top score
+may be another one: luck counts in it.
 """
-
-from dataclasses import dataclass
 
 from pydantic import ValidationError
 
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
-from dgm.domain import AgentId, Evaluate, Tally
+from dgm.domain import Agent, AgentId, Evaluate
 from dgm.errors import UserError
-from dgm.stats import lower_bound
 
 UNNAMED = "hgm"
 """The policy of a run that names none; not today's default, which may change."""
-
-
-@dataclass(frozen=True, slots=True)
-class BestAgent:
-    """The recommended agent and its own verdicts."""
-
-    agent: AgentId
-    own: Tally
-    """Its graded evaluations on the search tasks."""
-    lower_bound: float
-    """The rate on the search tasks that the agent exceeds with a probability of 99 %.
-
-    It is ``dgm.stats.lower_bound`` of ``own``, the 1st percentile of Beta(1 + resolved, 1 + unresolved)
-    (arXiv:2510.21614, section 3). From 0 to 1; 0.01 without a verdict. The measure is the same under every
-    policy, whatever measure the policy itself recommends by.
-    """
-    given_up: int = 0
-    """Number of its tasks whose evaluation was given up; they are not in ``own``."""
-
-
-def find_best(run: Run) -> BestAgent:
-    """Return the agent that the run recommends now, and its lower bound; the run must have an agent."""
-    return rate_best(run.tree, best_of(run))
-
-
-def rate_best(tree: Tree, agent: AgentId) -> BestAgent:
-    """Return the tree's verdicts on ``agent``, which must be the recommended one."""
-    own = tree.own(agent)
-    return BestAgent(agent, own, lower_bound(own), count_abandoned(tree, agent))
 
 
 def best_of(run: Run) -> AgentId:
@@ -62,14 +31,38 @@ def best_in(run: Run, tree: Tree) -> AgentId:
     from dgm.policies.best_belief import best_belief  # the policies load numpy
     from dgm.policies.registry import best_agent
 
-    said = {"name": UNNAMED, **run.config.get("settings", {}).get("policy", {})}
+    frozen = {"name": UNNAMED, **run.config.get("settings", {}).get("policy", {})}
     try:
         policy = PolicySettings(
-            **{key: said[key] for key in ("name", "recommendation", "alpha") if key in said}
+            **{key: frozen[key] for key in ("name", "recommendation", "alpha") if key in frozen}
         )
         return best_agent(policy, tree)
     except (UserError, ValidationError):
         return best_belief(tree)
+
+
+def find_agent(run: Run, name: str) -> Agent:
+    """Return an agent by id, ``best``, ``seed``, or the start of its commit.
+
+    Raises:
+        UserError: there is none, or several fit.
+    """
+    agents = run.tree.agents
+    if not agents:
+        raise UserError(f"run {run.name} has no agent yet; wait until its seed is born")
+    if name == "best":
+        return agents[best_of(run)]
+    if name == "seed":
+        return agents[0]
+    if name.isdecimal() and int(name) < len(agents):
+        return agents[AgentId(int(name))]
+    matches = [agent for agent in agents if len(name) >= 4 and agent.commit.startswith(name)]
+    if len(matches) == 1:
+        return matches[0]
+    what = "several agents" if matches else "no agent"
+    raise UserError(
+        f"run {run.name}: {what} '{name}'; give an id from 0 to {len(agents) - 1}, 'best', 'seed' or a commit"
+    )
 
 
 def count_abandoned(tree: Tree, agent: AgentId) -> int:

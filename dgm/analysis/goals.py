@@ -1,12 +1,13 @@
-"""Goals that people set besides budgets: a score is reached, or no better agent was recommended for long.
+"""Goals besides budgets: a score is reached, or no better agent was recommended for long.
 
 Both are functions of the log and the session's budget, so that a resumed run goes on counting where it stopped.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
-from dgm.analysis.best import BestAgent, best_in, rate_best
+from dgm.analysis.best import best_in
 from dgm.analysis.budgets import Ending, Reason
 from dgm.archive.events import Recorded
 from dgm.archive.run import Run
@@ -15,7 +16,7 @@ from dgm.domain import SEED, AgentId, Budget, Tally
 from dgm.errors import UserError
 from dgm.stats import lower_bound
 
-FindBest = Callable[[Tree], BestAgent]
+FindBest = Callable[[Tree], AgentId]
 LOOKS = 10
 """Number of looks at the recommendation in ``patience`` evaluations; each look takes time."""
 
@@ -67,7 +68,7 @@ class Standstill:
         if graded % self._step or graded < self._since:
             return
         best = self._find_best(tree)
-        self._looks.append(RecommendationPoint(graded, best.agent, best.lower_bound))
+        self._looks.append(RecommendationPoint(graded, best, lower_bound(tree.own(best))))
         while len(self._looks) > 1 and self._looks[1].evaluations <= graded - self._patience:
             self._looks.pop(0)
 
@@ -98,7 +99,7 @@ class Goals:
         self._find_best = find_best
         self._standstill = standstill
         self._looked_at = -1
-        self._reached: BestAgent | None = None
+        self._reached: AgentId | None = None
 
     def passed(self, tree: Tree) -> None:
         """Take note of an event, after it was folded into the tree."""
@@ -111,7 +112,7 @@ class Goals:
         if budget.score is not None and (best := self._at_score(tree, budget.score)) is not None:
             return Ending(
                 Reason.GOAL,
-                f"the lower bound of the best agent, {best.lower_bound:.3f} of agent {best.agent}, "
+                f"the lower bound of the best agent, {lower_bound(tree.own(best)):.3f} of agent {best}, "
                 f"reached {budget.score:g}, as asked for",
             )
         if self._standstill is not None and self._standstill.over:
@@ -122,13 +123,13 @@ class Goals:
             )
         return None
 
-    def _at_score(self, tree: Tree, score: float) -> BestAgent | None:
+    def _at_score(self, tree: Tree, score: float) -> AgentId | None:
         if self._looked_at != tree.evaluations:
             self._looked_at, self._reached = tree.evaluations, None
             # Cheap, and mostly the answer: no agent's bound is so high.
             if highest_bound(tree) >= score:
                 best = self._find_best(tree)
-                self._reached = best if best.lower_bound >= score else None
+                self._reached = best if lower_bound(tree.own(best)) >= score else None
         return self._reached
 
 
@@ -144,12 +145,7 @@ def open_goals(run: Run) -> Goals | None:
     if budget.score is None and budget.patience is None:
         return None
     count = StandstillCount(run) if budget.patience is not None else None
-    return Goals(best_finder(run), count.standstill if count is not None else None)
-
-
-def best_finder(run: Run) -> FindBest:
-    """Return the function that finds the best agent in a fold of the run's log up to any moment."""
-    return lambda tree: rate_best(tree, best_in(run, tree))
+    return Goals(partial(best_in, run), count.standstill if count is not None else None)
 
 
 class StandstillCount:
@@ -158,7 +154,7 @@ class StandstillCount:
     def __init__(self, run: Run) -> None:
         """Count the events that the run's tree has read; its budget must have ``patience``."""
         self.patience = run.tree.budget.patience or 1
-        self.standstill = Standstill(self.patience, best_finder(run), run.tree.evaluations)
+        self.standstill = Standstill(self.patience, partial(best_in, run), run.tree.evaluations)
         self._tree = Tree()
         self.follow(recorded for recorded in run.store.read() if recorded.seq <= run.tree.seq)
 

@@ -72,7 +72,7 @@ def use_settings(settings: SettingValues | None, flags: Mapping[str, Any] = EMPT
     """
     others, engines = split_engine(settings)
     with use_engine(engines):
-        yield resolve(None, assignments_of(others), flags)
+        yield resolve(None, others, flags)
 
 
 def path_of(given: str | Path | None) -> Path | None:

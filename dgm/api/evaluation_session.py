@@ -36,7 +36,7 @@ from dgm.protocols import Benchmark
 from dgm.search.loop import Search
 from dgm.search.model_checks import check_models, note_checks
 from dgm.search.stopping import perform_until_stopped
-from dgm.views.evaluation import AgentEvaluation, EvaluationView, PairedView
+from dgm.views.evaluation import AgentEvaluation, EvaluationView, PairedTallies
 from dgm.views.values import UsageView
 
 DONE = Ending(Reason.NOTHING_LEFT, "all of it was done before")
@@ -111,7 +111,7 @@ class EvaluationSession:
                 AgentEvaluation.of(name, result, self.tasks, self.plan.attempts)
                 for name, result in zip(self.names, results, strict=True)
             ),
-            comparison=PairedView.of(compare_first_attempts(*results)) if len(results) == 2 else None,
+            comparison=PairedTallies.of(compare_first_attempts(*results)) if len(results) == 2 else None,
             spend=UsageView.of(sum((result.spend for result in results), Usage())),
         )
 

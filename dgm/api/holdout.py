@@ -46,17 +46,17 @@ async def perform_holdout(
     max_usd: float | None,
     control_attempts: int | None,
     workers: int | None,
-    yes: bool,
+    confirm: Callable[[str], bool],
 ) -> Ending | None:
     """Perform the holdout evaluations that are missing; if none is, call no model and return None.
 
     Args:
         run: the search, open to write.
-        watcher: is informed, and asked for the control's price.
+        watcher: is informed.
         max_usd: limit on the cost, earlier sessions included; None: the rest of the run's own limit.
         control_attempts: maximum attempts of the control at each task; None: without a control.
         workers: parallel evaluations; None: the run's.
-        yes: whether the control needs no further confirmation.
+        confirm: is asked with the price of the control.
 
     Raises:
         UserError: the benchmark has no holdout tasks or is not here, the control would show nothing, or its price is
@@ -92,8 +92,10 @@ async def perform_holdout(
         spent_text = f"{name}, {fmt.money(max(0.0, usd))}, is spent (they have cost {fmt.money(spent)})"
         return Ending(Reason.LIMIT, spent_text)
     require_consent(run, settings)
-    if cost and cost.attempts and not yes:
-        watcher.confirm_price(describe_cost(cost, settings.workers))
+    if cost and cost.attempts:
+        price = describe_cost(cost, settings.workers)
+        if not confirm(price):
+            raise UserError(f"{price}: not confirmed, so nothing was performed or spent", argument="control")
     checks = await check_models(settings, run.tree.model_facts.abilities)
     watcher.models_checked(settings, checks)
     with open_holdout(run, settings, parts) as exam:

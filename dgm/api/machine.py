@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
-from dgm.api.arguments import SettingValues, assignments_of, split_engine
+from dgm.api.arguments import SettingValues, split_engine
 from dgm.api.cleaning import clean_runs
 from dgm.api.running import run_session
 from dgm.api.watcher import consent_to_pay
@@ -262,7 +262,7 @@ async def _check_model(model: str, settings: SettingValues) -> Sequence[CheckRow
     """Make one small real call to a model; report its cost and what it revealed."""
     name = f"model {model}"
     try:
-        resolved = resolve(None, assignments_of(settings), {"model": model})
+        resolved = resolve(None, settings, {"model": model})
         checks, prices = await check_models(resolved), prices_of(resolved)
     except DgmError as error:
         return [CheckRow(check=name, ok=False, required=True, detail=str(error))]

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from dgm.api.arguments import SettingValues, assignments_of, check_amount, use_settings
+from dgm.api.arguments import SettingValues, check_amount, use_settings
 from dgm.api.running import run_session
 from dgm.archive.this_machine import machine_name
 from dgm.benchmarks.mining.finishing import mine_suite
@@ -72,7 +72,7 @@ def benchmark_mine(
             raise UserError(f"{count} is less than 0", argument=name)
     if max_usd is not None and not model:
         raise UserError("nothing is paid without a model; name one", argument="max_usd")
-    chosen, others = resolve_mining(assignments_of(settings))
+    chosen, others = resolve_mining(settings or {})
     repo = Path(repo)
     # Beside the user, under the repository's name.
     folder = Path(out) if out else Path(f"{repo.resolve().name.removesuffix('.git') or 'repository'}-suite")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, Protocol, get_args
 
 from dgm import replay as replays
-from dgm.analysis.agent_names import find_agent
+from dgm.analysis.best import find_agent
 from dgm.api.arguments import SettingValues, assignments_of, check_amount, model_of, path_of, split_engine
 from dgm.api.running import run_session
 from dgm.api.solving import OnProgress, print_progress

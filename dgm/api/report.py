@@ -1,6 +1,7 @@
 """Reports: is the best agent of a run better than its seed, and how do several runs compare."""
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -33,10 +34,10 @@ def report(
     control_attempts: int = MOST,
     max_usd: float | None = None,
     workers: int | None = None,
-    yes: bool = False,
     group_by: str | None = None,
     html: str | Path | None = None,
     figures: str | Path | None = None,
+    confirm: Callable[[str], bool] = lambda _: False,
     on_event: OnEvent | None = None,
     watcher: Watcher | None = None,
 ) -> ReportView | ComparisonView:
@@ -46,15 +47,15 @@ def report(
 
     Args:
         runs: Names, paths, or patterns such as 'policies-*'.
-        holdout: First evaluate the seed and the best agent on the holdout tasks.
-        control: With holdout, also give the seed as many attempts as the spend of the search buys.
+        holdout: First evaluate seed and best agent on the holdout tasks.
+        control: Also give the seed attempts for the search's spend.
         control_attempts: Maximum number of the control's attempts at each task.
-        max_usd: Limit for all holdout evaluations (default: the rest of the run's limit).
+        max_usd: Limit for holdout evaluations (default: the run's).
         workers: Parallel holdout evaluations (default: the run's).
-        yes: Perform the control without asking.
-        group_by: Pair runs of the same seed by this setting (default: the one that differs).
-        html: Write the report of one run to this file, a page that needs nothing else.
-        figures: Write the figures to this folder (SVG; the curves of several runs also as CSV).
+        group_by: Pair runs of the same seed by this setting.
+        html: Write the report of one run to this file.
+        figures: Write SVG figures (curves also as CSV) to this folder.
+        confirm: is asked with the price of the control before it is performed.
         on_event: is called with each event of the holdout evaluations.
         watcher: is informed and asked; replaces ``on_event``.
 
@@ -66,13 +67,9 @@ def report(
         ArchiveCorrupt: a run is damaged.
     """
     performs = holdout or control
-    for name, value, needed, given in (
-        ("max_usd", max_usd, "holdout", performs),
-        ("workers", workers, "holdout", performs),
-        ("yes", yes or None, "control", control),
-    ):
-        if value is not None and not given:
-            raise UserError(f"has an effect only with {needed}", argument=name)
+    for name, value in (("max_usd", max_usd), ("workers", workers)):
+        if value is not None and not performs:
+            raise UserError("has an effect only with holdout", argument=name)
     page, folder = (None if target is None else Path(target) for target in (html, figures))
     if page:
         check_target(page, "html")
@@ -100,7 +97,7 @@ def report(
             check_is_search(run)
             ending = run_session(
                 lambda: perform_holdout(
-                    run, session, max_usd=max_usd, control_attempts=attempts, workers=workers, yes=yes
+                    run, session, max_usd=max_usd, control_attempts=attempts, workers=workers, confirm=confirm
                 ),
                 session,
             )

@@ -6,8 +6,6 @@ from typing import Any, Literal, Self
 
 from dgm.analysis.best import best_of
 from dgm.analysis.budgets import Ending
-from dgm.analysis.operator_accounts import OperatorLine
-from dgm.analysis.operator_accounts import operators_of as operator_lines
 from dgm.api.agents import RunAgent, number_of
 from dgm.api.control import ApprovalView, WaitingChildView, approve_child
 from dgm.api.exporting import export
@@ -21,10 +19,8 @@ from dgm.archive.run import Run
 from dgm.archive.stop_request import stop_run
 from dgm.archive.verifying import verify
 from dgm.domain import SEED, Usage
-from dgm.errors import ArchiveCorrupt
 from dgm.exports.tables import EVALUATIONS, SPEND, Cell, ExportTable
 from dgm.exports.targets import Exported
-from dgm.show.operators import operator_records
 from dgm.views.agents import AgentRow, TreeView
 from dgm.views.events import EventView, read_events
 from dgm.views.run import RunView
@@ -124,7 +120,9 @@ class Results:
     @property
     def operators(self) -> Records:
         """A row for each operator: children, tallies, what they took."""
-        return records_of(operator_records(self._operators()))
+        from dgm.views.report import read_operators
+
+        return records_of([operator.model_dump(mode="json") for operator in read_operators(self.run)])
 
     replay = replay
 
@@ -233,13 +231,6 @@ class Results:
     def _records(self, table: ExportTable) -> Records:
         rows: list[tuple[Cell, ...]] = list(table.rows(self.run))
         return Records([name for name, _ in table.columns], rows)
-
-    def _operators(self) -> Sequence[OperatorLine]:
-        try:
-            return operator_lines(self.run)
-        except ArchiveCorrupt:
-            # Without what vetting took, where the traces that say it are lost.
-            return operator_lines(self.run, timed=False)
 
 
 def _table_row(row: AgentRow) -> dict[str, Any]:

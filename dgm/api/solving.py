@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import Field
 
 from dgm import assemble
-from dgm.analysis.agent_names import find_agent
+from dgm.analysis.best import find_agent
 from dgm.api.agents import RunAgent
 from dgm.api.arguments import SettingValues, assignments_of, check_amount, model_of, split_engine
 from dgm.api.running import run_session

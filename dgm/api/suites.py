@@ -153,7 +153,7 @@ def benchmark_fetch(
         def report(image: str, state: str) -> None:
             states[image] = state
             ended = sum(state == "ready" or state.startswith("failed") for state in states.values())
-            on_step(Step("images", ended, total, f"{image}: {state}"))
+            on_step(Step("fetching images", ended, total, f"{image}: {state}"))
 
         for part, ids in parts:
             _fetch(part, ids, engine, chosen, fetched, report)
@@ -413,7 +413,7 @@ async def _verify_tasks(
     labels = {"dgm.run": f"verify-{uuid.uuid4().hex}", "dgm.host": machine_name()}
     slots = asyncio.Semaphore(workers)
     done = unsound = 0
-    on_step(Step("tasks", 0, len(tasks)))
+    on_step(Step("verifying tasks", 0, len(tasks)))
 
     async def verify(task: TaskId) -> TaskVerification:
         nonlocal done, unsound
@@ -429,7 +429,7 @@ async def _verify_tasks(
                 result = TaskVerification([str(error)])
         done += 1
         unsound += bool(result.defects)
-        on_step(Step("tasks", done, len(tasks), f"{unsound} not sound" if unsound else ""))
+        on_step(Step("verifying tasks", done, len(tasks), f"{unsound} not sound" if unsound else ""))
         return result
 
     try:

@@ -68,17 +68,6 @@ class Watcher:
             UserError: the caller does not agree.
         """
 
-    def confirm_price(self, price: str) -> None:
-        """Agree to the price of work that no budget covers.
-
-        Args:
-            price: one clause about it.
-
-        Raises:
-            UserError: the caller does not agree.
-        """
-        raise UserError(f"{price}; agree to it to perform it", argument="yes")
-
     def confirm_grader(self, change: str) -> None:
         """Agree to go on under another grader.
 

@@ -39,7 +39,7 @@ def _new_lines(view: NewAgentView) -> Iterator[str]:
     if view.repository:
         suite = " --benchmark SUITE"
         yield f"  make tasks         dgm benchmark mine {neutralise(str(view.repository))} --out SUITE"
-    yield f"  evolve it          dgm run --seed-agent {folder}{suite} --model MODEL --max-usd 5"
+    yield f"  evolve it          dgm run --agent {folder}{suite} --model MODEL --max-usd 5"
 
 
 def _import_rows(imported: ImportView) -> Iterator[tuple[str, str]]:
@@ -58,9 +58,7 @@ def _show_check(view: AgentCheckView) -> None:
         if finding.advice:
             sys.stdout.write(f"{'':<14}→ {one_line(finding.advice, MESSAGE_CELLS)}\n")
     if view.fit:
-        sys.stdout.write(
-            f"Nothing would stop a search: dgm run --seed-agent {neutralise(str(view.folder))}\n"
-        )
+        sys.stdout.write(f"Nothing would stop a search: dgm run --agent {neutralise(str(view.folder))}\n")
     else:
         sys.stdout.write("A search would stop at the lines with NO.\n")
 

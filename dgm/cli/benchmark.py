@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from statistics import median
 from typing import Any
 
 from dgm.api import mining, suites
@@ -26,7 +25,6 @@ FILES_SHOWN, IMAGES_SHOWN, TAGS_SHOWN, TESTS_SHOWN, REASONS_SHOWN = 60, 12, 24, 
 NAME_CELLS, MODULE_CELLS, LINE_CELLS = 60, 50, 300
 HEADS = ("task", "kind", "day", "F2P", "P2P", "lines", "module")
 NUMBERS = ("F2P", "P2P", "lines")
-TEXT_FIELDS = ("kind", "commit", "date", "license", "recipe", "seed")
 Lines = Iterator[str]
 
 
@@ -59,9 +57,6 @@ def _suite_lines(view: SuiteView) -> Lines:
         rows = [row for row in view.facts if row.split == split]
         lines = _table(rows) if rows and has_origins else map(neutralise, ids)
         yield from (f"  {line}" for line in lines)
-    if has_origins:
-        yield "\nkinds:"
-        yield from (f"  {line}" for line in _kind_lines(view.facts))
     yield from _count_lines("tags", [(tag, f"{count}") for tag, count in view.tags.items()], TAGS_SHOWN)
     images = [(row.image, f"{fmt.count(row.tasks, 'task')}, {row.state}") for row in view.images]
     yield from _count_lines("images", images, IMAGES_SHOWN)
@@ -92,22 +87,6 @@ def _cells(row: TaskRow) -> tuple[str, ...]:
         f"+{row.added} -{row.removed}" if row.added or row.removed else "",
         one_line(row.modules[0], MODULE_CELLS) + more if row.modules else "",
     )
-
-
-def _kind_lines(rows: Sequence[TaskRow]) -> Lines:
-    for kind in dict.fromkeys(row.kind for row in rows):
-        members = [row for row in rows if row.kind == kind]
-        days = sorted(row.date for row in members if row.date)
-        parts = [f"{neutralise(kind or 'no kind'):<10}  {len(members):>4}"]
-        parts += [f"{days[0]} to {days[-1]}"] if days else []
-        parts += [f"F2P {_range_text([row.fail_to_pass for row in members])}"]
-        parts += [f"lines {_range_text([row.added + row.removed for row in members])}"]
-        yield "  ".join(parts)
-
-
-def _range_text(numbers: Sequence[int]) -> str:
-    low, high = min(numbers), max(numbers)
-    return f"{low}" if low == high else f"{low} to {high}, median {median(numbers):g}"
 
 
 def _count_lines(title: str, rows: Sequence[tuple[str, str]], limit: int) -> Lines:

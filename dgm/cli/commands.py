@@ -22,15 +22,23 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
             CommandSpec("run", "dgm.cli.run:run", "Start a search for better agents."),
             CommandSpec("resume", "dgm.cli.run:resume", "Continue a search after a stop or a crash."),
             CommandSpec("stop", "dgm.cli.run:stop", "Stop a search gracefully."),
-            CommandSpec("approve", "dgm.cli.approve:approve", "Approve or reject children that wait for you."),
+            CommandSpec(
+                "approve", "dgm.cli.approve:approve", "Approve or reject children that wait for you."
+            ),
         ),
     ),
     (
         "Look",
         (
-            CommandSpec("status", "dgm.cli.look:status", "List all runs, or show a run's progress and spend."),
-            CommandSpec("show", "dgm.cli.look:show", "Show a run's tree, or an agent: results, diff, lineage."),
-            CommandSpec("browse", "dgm.cli.browse:browse", "Browse a run in the terminal, also while it grows."),
+            CommandSpec(
+                "status", "dgm.cli.look:status", "List all runs, or show a run's progress and spend."
+            ),
+            CommandSpec(
+                "show", "dgm.cli.look:show", "Show a run's tree, or an agent: results, diff, lineage."
+            ),
+            CommandSpec(
+                "browse", "dgm.cli.browse:browse", "Browse a run in the terminal, also while it grows."
+            ),
             CommandSpec("report", "dgm.cli.report:report", "Compare the best agent with the seed, or runs."),
             CommandSpec("replay", "dgm.cli.judging:replay", "Repeat what a run recorded, and compare."),
         ),
@@ -54,8 +62,12 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
             CommandSpec("benchmark list", "dgm.cli.benchmark:list_", "List task suites."),
             CommandSpec("benchmark show", "dgm.cli.benchmark:show", "Show a suite, or one of its tasks."),
             CommandSpec("benchmark fetch", "dgm.cli.benchmark:fetch", "Prepare a suite's images."),
-            CommandSpec("benchmark verify", "dgm.cli.benchmark:verify", "Check that a suite's tasks are sound."),
-            CommandSpec("benchmark mine", "dgm.cli.benchmark:mine", "Turn a repository's history into tasks."),
+            CommandSpec(
+                "benchmark verify", "dgm.cli.benchmark:verify", "Check that a suite's tasks are sound."
+            ),
+            CommandSpec(
+                "benchmark mine", "dgm.cli.benchmark:mine", "Turn a repository's history into tasks."
+            ),
             CommandSpec("benchmark make", "dgm.cli.benchmark:make", "Import, merge, filter or split suites."),
         ),
     ),
@@ -92,6 +104,8 @@ MOVED: dict[str, str] = {
     "solve --yes": "dgm solve RUN:AGENT REPOSITORY PROBLEM --apply",
     "replay --perform": "dgm replay RUN --what work",
     "replay --benchmark": "dgm evaluate RUN:seed RUN:AGENT --benchmark SUITE",
+    "completion": "dgm --install-completion",
+    "docs": "the folder docs of the repository",
     "agent list": "dgm agent init --help",
     "agent init --from": "dgm agent init FOLDER --template NAME",
     "agent init --import": "dgm agent init FOLDER --repository FOLDER",
@@ -129,12 +143,27 @@ MOVED: dict[str, str] = {
     "sandbox list": "dgm doctor",
     "settings": "dgm doctor --settings",
     "trust": "COMMAND --trust",
+    "run --seed-agent": "dgm run --agent PATH",
+    "run --sandbox": "dgm run --set sandbox=ENGINE",
+    "run --engine": "dgm run --set engine=ADDRESS",
+    "run --operator": "dgm run --set operator=NAME",
+    "run --timeout-factor": "dgm run --set limits.time_factor=N",
+    "resume --workers": "dgm resume RUN --set workers=N",
+    "resume --benchmark": "dgm resume RUN --set benchmark=PATH",
+    "resume --engine": "dgm resume RUN --set engine=ADDRESS",
+    "approve --list": "dgm approve RUN",
+    "approve --yes": "dgm approve RUN CHILD yes",
+    "approve --no": "dgm approve RUN CHILD no",
     "sweep": "dgm run FILE --seeds 1:4 --vary KEY=A,B",
     "list": "dgm status",
     "tree": "dgm show RUN",
     "diff": "dgm show RUN AGENT [OTHER] --diff",
     "lineage": "dgm show RUN AGENT --lineage",
     "log": "dgm show RUN --events",
+} | {
+    f"{command} --{option}": f"dgm {command} --set budget.{option.removeprefix('max-').replace('-', '_')}=N"
+    for command in ("run", "resume")
+    for option in ("patience", "until-score", "max-tokens", "max-agents", "max-hours")
 }
 """Former command, or command and option → its form of today."""
 

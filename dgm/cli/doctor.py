@@ -22,7 +22,6 @@ from dgm.views.machine import CheckRow, CleaningView, ImagesView, MachineView, S
 
 WIDTH = 100
 """Columns of the settings where the output is no terminal."""
-DETAIL_CELLS = 400
 MISSING = {"key": "none set: {}", "model server": "none answers: {}"}
 """Group of optional checks → the line for those that are missing."""
 SHOWN_SETTINGS = Parameter(name="--settings", metavar="NAME", consume_multiple=True, negative=())

@@ -42,7 +42,7 @@ def _flush(code: int) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
             with contextlib.suppress(OSError):
-                sys.stderr.write(f"dgm: the output cannot be written: {error.strerror}\n")
+                sys.stderr.write(f"dgm: cannot write: {error.strerror}\n")
         return code or 1
     return code
 

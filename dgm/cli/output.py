@@ -4,8 +4,8 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from dgm.render.safe import neutralise
 
@@ -84,11 +84,6 @@ def make_console(*, stderr: bool = False) -> "Console":
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else 100
     return Console(file=stream, width=width, highlight=False, soft_wrap=not stream.isatty())
-
-
-def emit_json(document: Mapping[str, Any] | list[Any]) -> None:
-    """Print one JSON document on stdout, ASCII only."""
-    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=True) + "\n")
 
 
 def show_patch(patch: str | bytes) -> None:

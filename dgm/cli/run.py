@@ -89,6 +89,7 @@ def _run(
 ) -> int:
     watcher = TerminalWatcher(quiet=json, yes=yes)
     if seeds is None and not vary:
+        watcher.names_run = "name" not in options
         return _search(lambda: evolve(file, watcher=watcher, **options), watcher, trust=trust)
     name, texts = options.pop("name", None), options.pop("settings", ())
     settings = [*texts, *assignments_of(settings_of_arguments(**options))]

@@ -30,11 +30,6 @@ def allow_interrupts() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def stopping_signals() -> Sequence[signal.Signals]:
-    """Return the signals that ask a search to stop in good order: Ctrl-C, SIGTERM and SIGHUP, without ignored ones."""
-    return [signal.SIGINT, *_drop_ignored(_ASKING)]
-
-
 def leave_closed_terminal() -> bool:
     """Discard all further output to a closed terminal; return whether there is one."""
     closed = [number for number in (1, 2) if _is_closed_terminal(number)]

@@ -40,6 +40,9 @@ class StepDisplay(AbstractContextManager["StepDisplay"]):
 
         name = escape(one_line(step.name, NAME_CELLS))
         if step.name not in self._rows:
+            for row in self._rows.values():
+                self._progress.stop_task(row)
+                self._progress.update(row, total=1, completed=1)
             self._rows[step.name] = self._progress.add_task(name, total=None, count="", note="")
         self._progress.update(
             self._rows[step.name],

@@ -42,6 +42,8 @@ class TerminalWatcher(Watcher):
         """
         super().__init__()
         self.quiet = quiet
+        self.names_run = False
+        """Whether to print the name of a new run, because the user gave none."""
         self.run_name = ""
         """Name of the run that is shown, or was."""
         self._yes = yes
@@ -73,13 +75,6 @@ class TerminalWatcher(Watcher):
         if question and not confirm(question):
             raise UserError(CANCELLED)
 
-    def confirm_price(self, price: str) -> None:
-        """Ask whether the work is worth its price."""
-        if not can_ask():
-            raise UserError(f"{price}; add --yes to perform it")
-        if not confirm(f"{price}; perform it?"):
-            raise UserError(CANCELLED)
-
     def confirm_grader(self, change: str) -> None:
         """Ask whether the search may go on under another grader."""
         if self._yes:
@@ -90,9 +85,10 @@ class TerminalWatcher(Watcher):
             raise UserError(CANCELLED)
 
     def created(self, run: Run, settings: Settings) -> None:
-        """Print the prices, and where the run is."""
+        """Print the prices, and the name of a run that got one from the clock."""
         print_prices(settings)
-        sys.stderr.write(f"run: {run.name} in {run.folder.parent}\n")
+        if self.names_run:
+            sys.stderr.write(f"run: {run.name} in {run.folder.parent}\n")
 
     def models_checked(self, settings: Settings, checks: Sequence[Checked]) -> None:
         """Print the cost and the findings of each check."""

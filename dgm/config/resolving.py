@@ -89,20 +89,23 @@ def resolve(
     return merged.validate()
 
 
-def resolve_mining(assignments: Iterable[str]) -> tuple[MiningSettings, list[str]]:
-    """Return the settings of a mining, and the assignments of all other settings.
+def resolve_mining(
+    settings: Iterable[str] | Mapping[str, Any],
+) -> tuple[MiningSettings, Mapping[str, Any]]:
+    """Return the settings of a mining, and all other settings by dotted key; arguments as in ``resolve``.
 
     Raises:
         UserError: a key of a mining is unknown, or a value is invalid.
     """
-    values, others = dict[str, Any](), list[str]()
-    for text in assignments:
-        key, _, value = text.partition("=")
-        path = key_path(key.strip())
-        if path[0] == MINING and len(path) == 2:
-            values[path[1]] = parse_value(value.strip())
+    values, others = dict[str, Any](), dict[str, Any]()
+    for key, value in settings.items() if isinstance(settings, Mapping) else map(_parse_assignment, settings):
+        section, *name = key_path(key)
+        if section != MINING:
+            others[key] = value
+        elif name:
+            values[".".join(name)] = value
         else:
-            others.append(text)
+            values |= value
     try:
         return _Mining.model_validate({MINING: values}).mining, others
     except ValidationError as error:

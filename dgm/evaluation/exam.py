@@ -6,9 +6,7 @@ Its log is a separate one, so that no result can reach a policy or an operator.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from dgm.analysis.summary import tally_record
 from dgm.archive.run import Run
 from dgm.domain import ActionId, Agent, AgentId, Born, Evaluate, Snapshot, Tally, Verdict
 from dgm.stats import mcnemar
@@ -64,19 +62,6 @@ class Comparison:
     """Tasks that only the first resolved."""
     p: float
     """p-value of the exact two-sided McNemar test over the pairs, from 0 to 1."""
-    mid_p: float
-    """The mid-p value: the same with half the weight on the observed outcome."""
-
-    def record(self) -> dict[str, Any]:
-        """Return the comparison for programs."""
-        return {
-            "first": tally_record(self.first),
-            "second": tally_record(self.second),
-            "gained": list(self.gained),
-            "lost": list(self.lost),
-            "mcnemar_p": self.p,
-            "mcnemar_mid_p": self.mid_p,
-        }
 
 
 def compare_candidates(exam: Run, first: AgentId, second: AgentId) -> Comparison:
@@ -95,7 +80,7 @@ def compare_verdicts(verdicts: Iterable[tuple[str, Verdict | None, Verdict | Non
     lost = tuple(name for name, one, two in pairs if one is Verdict.RESOLVED and two is not Verdict.RESOLVED)
     first, second = _tally([one for _, one, _ in pairs]), _tally([two for _, _, two in pairs])
     test = mcnemar(len(lost), len(gained))
-    return Comparison(first, second, gained, lost, test.p, test.mid_p)
+    return Comparison(first, second, gained, lost, test.p)
 
 
 def _tally(verdicts: Sequence[Verdict | None]) -> Tally:

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dgm.analysis.best import best_of
-from dgm.analysis.graph import to_networkx
+from dgm.analysis.lineage import Lineage
 from dgm.archive.events import AgentBorn
 from dgm.archive.identity import identity_of
 from dgm.archive.run import Run
+from dgm.archive.tree import Tree
+from dgm.domain import AgentId
 from dgm.errors import UserError
 from dgm.exports.files import new_file
 from dgm.render.safe import neutralise
@@ -67,6 +69,38 @@ def build_graph(run: Run) -> "DiGraph[int]":
         values = {name: _safe(value) for name, value in node.items() if value != ""}
         node.clear()
         node.update(values)
+    return graph
+
+
+def to_networkx(tree: Tree, best: AgentId | None = None) -> "DiGraph[int]":
+    """Return a graph with a node per agent and an edge from each parent to the child (``order`` 0: the lineage parent).
+
+    Attributes are numbers, booleans and strings; the strings are unchanged from the agents.
+
+    Args:
+        tree: the agents.
+        best: the agent marked as ``best``; the agents from the seed to it are marked as ``lineage``. None: no marks.
+    """
+    from networkx import DiGraph
+
+    lineage = set() if best is None else {agent.id for agent in Lineage(tree, best).agents}
+    graph: DiGraph[int] = DiGraph()
+    for agent in tree.agents:
+        own, clade = tree.own(agent.id), tree.clade(agent.id)
+        graph.add_node(
+            int(agent.id),
+            commit=agent.commit,
+            operator=agent.operator,
+            rationale=agent.rationale,
+            depth=tree.depth(agent.id),
+            own_resolved=own.resolved,
+            own_unresolved=own.unresolved,
+            clade_resolved=clade.resolved,
+            clade_unresolved=clade.unresolved,
+            **({} if best is None else {"best": agent.id == best, "lineage": agent.id in lineage}),
+        )
+        for order, parent in enumerate(agent.parents):
+            graph.add_edge(int(parent), int(agent.id), order=order)
     return graph
 
 

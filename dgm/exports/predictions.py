@@ -3,12 +3,12 @@
 from contextlib import ExitStack
 from pathlib import Path
 
-from dgm.analysis.summary import models_of
 from dgm.archive.run import Run
 from dgm.domain import Agent, TaskId
 from dgm.errors import UserError
 from dgm.evaluation.exam import find_candidate
 from dgm.evaluation.predictions import export_patches
+from dgm.views.run import models_of
 
 SWEBENCH = "swebench:"
 IN_MIXED = "swebench-"

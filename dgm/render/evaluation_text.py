@@ -11,7 +11,7 @@ from dgm.domain import Action, AgentId, Evaluate, Evaluation
 from dgm.render import fmt
 from dgm.render.safe import one_line
 from dgm.replay import Divergence, LiveStep, Match, StepAgain
-from dgm.views.evaluation import AgentEvaluation, EvaluationView, PairedView
+from dgm.views.evaluation import AgentEvaluation, EvaluationView, PairedTallies
 from dgm.views.replay import DecisionsReplay, EvaluationReplay, LiveReplay, RecordReplay, ReplayView
 from dgm.views.values import TallyView
 
@@ -116,11 +116,12 @@ def _reason_lines(agent: AgentEvaluation, name: str) -> Iterator[str]:
             yield f"{name} {verdict}: {len(reasons) - LISTED} more (JSON has all)"
 
 
-def _pairs_text(pairs: PairedView) -> str:
-    return (
-        f"{len(pairs.gained)} gained, {len(pairs.lost)} lost on {fmt.count(pairs.first.n, 'task')}; "
-        f"exact McNemar {fmt.p_value(pairs.mcnemar_p)}"
-    )
+def _pairs_text(pairs: PairedTallies) -> str:
+    text = f"{len(pairs.gained)} gained, {len(pairs.lost)} lost on {fmt.count(pairs.first.n, 'task')}"
+    if pairs.difference and pairs.difference.interval:
+        low, high = map(fmt.points, pairs.difference.interval)
+        text += f": {fmt.points(pairs.difference.mean)} points [{low}, {high}]"
+    return text + (f"; exact McNemar {fmt.p_value(pairs.mcnemar_p)}" if pairs.mcnemar_p is not None else "")
 
 
 # Replays

@@ -29,6 +29,8 @@ QUIET_S = 600.0
 """Seconds without a sign of an action or a call after which it is marked."""
 SHOWN = 8
 """Maximum number of actions, nodes or refusals that are listed; further ones are only counted."""
+WIDE = 100
+"""Width in cells from which a tree has the intervals of rates."""
 STEP = 3
 """Cells of indentation for each branching of a tree."""
 LIVING = ("running", "paused")
@@ -73,7 +75,7 @@ def render_run(view: RunView) -> RenderableType:
         one_line(view.run, 120),
         " (",
         (one_line(view.state, 200), STATE_STYLES.get(view.state, "")),
-        f", {fmt.duration(view.seconds)}, {_running(view)})",
+        f", {fmt.duration(view.seconds)}{_running(view)})",
     )
     facts.add("run", state)
     facts.add("paused", one_line(view.paused, 200), "yellow")
@@ -100,9 +102,9 @@ def render_run(view: RunView) -> RenderableType:
 
 
 def _running(view: RunView) -> str:
-    if view.living or not view.running:
-        return f"{view.running} running"
-    return f"{view.running} unfinished"
+    if view.living:
+        return f", {view.running} running"
+    return f", {view.running} unfinished" if view.running else ""
 
 
 def _models(models: dict[str, str]) -> str:
@@ -385,7 +387,8 @@ def render_tree(view: TreeView, width: int | None = None) -> Iterator[Text]:
         line = Text.assemble((prefix, "dim"), (str(agent), "bold"), " ", marks(row))
         line.pad_right(max(0, stem - line.cell_len))
         line.append_text(bar(row)).append(f"  {fmt.tally(row.own):<{tally}} ")
-        line.append(f"{fmt.interval(row.own.interval) if row.own.n else '':<8}  ", "dim")
+        if width is None or width >= WIDE:
+            line.append(f"{fmt.interval(row.own.interval) if row.own.n else '':<8}  ", "dim")
         line.append(f"clade {fmt.tally(row.clade) if row.children else fmt.DASH:<{clade}}  ", "dim")
         line.append(_making(row), "cyan").append(f"  {one_line(row.rationale, 200)}")
         if width is not None:

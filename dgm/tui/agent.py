@@ -79,13 +79,18 @@ class AgentPane(Pane):
         if self._shown is None or any(row.agent == self._shown for row in news.rows):
             self.enter()
 
+    def focus_content(self) -> None:
+        # Focusing a widget of another part would open that part.
+        self.query_one(f"#{self.part}").query("Listing, TextView").first().focus()
+
     def text_view(self) -> TextView | None:
         return next(self.query(f"#{self.part}-text").results(TextView), None)
 
     @on(TabbedContent.TabActivated, "#parts")
     def _open_part(self, event: TabbedContent.TabActivated) -> None:
         event.stop()
-        if self.part != event.pane.id:
+        # An event of an earlier moment must not take the place of a part that was asked for since.
+        if self.part != event.pane.id == event.tabbed_content.active:
             self.part = str(event.pane.id)
             if self.is_active:
                 self.enter()

@@ -87,10 +87,7 @@ class Pane(TabPane):
         await show(answer)
 
     def focus_content(self) -> None:
-        for widget in self.query("AgentTree, Listing, TextView"):
-            if widget.is_on_screen and widget.can_focus:
-                widget.focus()
-                return
+        self.query("AgentTree, Listing, TextView").first().focus()
 
     async def show_problem(self, problem: str) -> None:
         """Show why there is nothing to show."""

@@ -71,6 +71,10 @@ class TasksPane(Pane):
             self.browser.task_id = None
         self.browser.go("tasks")
 
+    def focus_content(self) -> None:
+        current = self.query_one(ContentSwitcher).current
+        self.query_one("#attempts" if current == "one-task" else f"#{current}").focus()
+
     def text_view(self) -> TextView | None:
         text = {"attempt": "#attempt", "one-task": "#statement"}.get(
             self.query_one(ContentSwitcher).current or ""

@@ -21,13 +21,13 @@ from dgm.tui.pane import Pane, prose
 from dgm.tui.reader import News
 from dgm.views.agents import AgentRow
 
-STEPS = 10
+STEPS = 6
 """Generations that are indented. Deeper agents stand below each other, with the number of their generation."""
 UNFOLDED = 2_000
 """Agents above which a tree begins with its deeper generations folded."""
 GUIDE = 2
 _SIGN = 2
-_MARKS = 7
+_MARKS = 5
 """Cells for the marks behind a number."""
 _OPERATOR = 14
 """Cells that columns leave to the operator."""
@@ -299,7 +299,7 @@ class _Column(NamedTuple):
 
 
 _COLUMNS = (
-    _Column("own", 14, lambda row: fmt.tally(row.own)),
+    _Column("own", 13, lambda row: fmt.tally(row.own)),
     _Column("95 %", 9, lambda row: fmt.interval(row.own.interval) if row.own.n else "", "dim"),
     _Column("clade", 15, lambda row: fmt.tally(row.clade) if row.children else ""),
     _Column("children", 9, lambda row: str(len(row.children) or ""), "dim"),

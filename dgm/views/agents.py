@@ -239,9 +239,9 @@ class LineageView(View):
     """The seed comes first."""
 
     @classmethod
-    def load(cls, run: Run, agent: AgentId, best: AgentId | None = None) -> Self:
-        """Read a lineage; ``best`` as in ``TreeView.load``."""
-        best, states = best_of(run) if best is None else best, agent_states(run)
+    def load(cls, run: Run, agent: AgentId) -> Self:
+        """Read a lineage."""
+        best, states = best_of(run), agent_states(run)
         steps = tuple(
             LineageStep(**row_fields(run.tree, step.agent, best, states), patch=decode(step.patch))
             for step in Lineage(run.tree, agent).steps(run)

@@ -135,7 +135,7 @@ class ComparisonView(View):
 
         Args:
             folders: of the runs.
-            group_by: a setting, such as ``policy``; None: the one that differs, if the runs have several seeds.
+            group_by: a setting, such as ``policy``; None: the one that differs, if that gives two pairs or more.
 
         Raises:
             UserError: a run has no agent, the runs are of different suites, or they cannot be grouped so.
@@ -248,8 +248,10 @@ def compare_runs(runs: Sequence[ComparedRun], group_by: str | None) -> Compariso
     """Return the comparison of runs that were read; arguments and errors as for ``ComparisonView.load``."""
     notes = check_comparable(runs)
     differing = find_differing_settings(runs)
-    if group_by is None and len(differing) == 1 and len({run.seed for run in runs}) > 1:
-        group_by = differing[0]
+    if group_by is None and len(differing) == 1:
+        values = {(run.seed, str(run.settings.get(differing[0]))) for run in runs}
+        common = [seed for seed in {run.seed for run in runs} if sum(key[0] == seed for key in values) > 1]
+        group_by = differing[0] if len(common) > 1 else None
     grouping = group_runs(runs, group_by) if group_by else None
     groups = grouping.groups if grouping else {}
     return ComparisonView(

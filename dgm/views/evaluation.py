@@ -8,34 +8,23 @@ from dgm.analysis.budgets import Reason
 from dgm.domain import Evaluation, Task, Verdict
 from dgm.evaluation.evaluating import AgentResult
 from dgm.evaluation.exam import Comparison
+from dgm.views.holdout import PairedView, paired_fields
 from dgm.views.values import TallyView, UsageView, View
 
 FAILED, USAGE, LIMIT, INTERRUPTED = 1, 2, 3, 130
 Outcome = Literal["always", "sometimes", "never"]
 
 
-class PairedView(View):
-    """Two agents, or two verdicts of one agent, on the same tasks; a task counts if both have a verdict."""
+class PairedTallies(PairedView):
+    """Two agents, or two verdicts of one agent, on the same tasks."""
 
     first: TallyView
     second: TallyView
-    gained: tuple[str, ...]
-    """Tasks that only the second resolved."""
-    lost: tuple[str, ...]
-    """Tasks that only the first resolved."""
-    mcnemar_p: float
-    """p-value of the exact two-sided McNemar test."""
 
     @classmethod
     def of(cls, pairs: Comparison) -> Self:
         """Return the view of a comparison."""
-        return cls(
-            first=TallyView.of(pairs.first),
-            second=TallyView.of(pairs.second),
-            gained=pairs.gained,
-            lost=pairs.lost,
-            mcnemar_p=pairs.p,
-        )
+        return cls(first=TallyView.of(pairs.first), second=TallyView.of(pairs.second), **paired_fields(pairs))
 
 
 class TaskAttempts(View):
@@ -133,7 +122,7 @@ class EvaluationView(View):
     missing: int
     """Evaluations that are not done yet; the same call continues with them."""
     agents: tuple[AgentEvaluation, ...]
-    comparison: PairedView | None
+    comparison: PairedTallies | None
     """The second agent against the first, if there are two."""
     spend: UsageView
     report: dict[str, Any] | None = None

@@ -26,8 +26,8 @@ from dgm.archive.events import (
     TaskGraded,
     VerdictWithdrawn,
 )
+from dgm.archive.history import follow_log
 from dgm.archive.run import Run
-from dgm.archive.selection import EventSelection
 from dgm.domain import Verdict
 from dgm.views.values import View
 
@@ -83,8 +83,8 @@ def read_events(run: Run, *, tail: int | None = None, follow: bool = False) -> I
         tail: only this many existing events, counted from the end.
         follow: go on with new events until no process writes the run.
     """
-    selection = EventSelection(tail=tail)
-    events = selection.follow(run.store, run.folder) if follow else selection.read(run.store)
+    after = 0 if tail is None else max(0, run.store.newest() - tail)
+    events = follow_log(run.store, run.folder, after) if follow else run.store.read(after)
     return map(EventView.of, events)
 
 

@@ -20,7 +20,7 @@ from dgm.replay import (
     Match,
     StepAgain,
 )
-from dgm.views.evaluation import FAILED, LIMIT, PairedView
+from dgm.views.evaluation import FAILED, LIMIT, PairedTallies
 from dgm.views.values import UsageView, View
 
 FAILURES = (Match.DIFFERENT, Match.NOT_PERFORMED)
@@ -160,9 +160,9 @@ class LiveReplay(View):
     agent: int | None = None
     """The last agent of the lineage."""
     steps: tuple[LiveStep, ...] = ()
-    against_record: PairedView | None = None
+    against_record: PairedTallies | None = None
     """Evaluations: the recorded verdicts (first) and the new ones (second)."""
-    agents: dict[int, PairedView] = Field(default_factory=dict)
+    agents: dict[int, PairedTallies] = Field(default_factory=dict)
     """Agent → the same for it alone."""
 
     @classmethod
@@ -183,9 +183,9 @@ class LiveReplay(View):
         )
         if isinstance(done, LiveLineage):
             return view.model_copy(update={"steps": tuple(done.steps)})
-        agents = {member: PairedView.of(pairs) for member, pairs in done.agents.items()}
+        agents = {member: PairedTallies.of(pairs) for member, pairs in done.agents.items()}
         return view.model_copy(
-            update={"against_record": PairedView.of(done.against_record), "agents": agents}
+            update={"against_record": PairedTallies.of(done.against_record), "agents": agents}
         )
 
     @property

@@ -246,7 +246,7 @@ class ReportView(View):
             chosen=_correct_rate(tree, best),
             holdout=holdout,
             spend=_read_spend(run),
-            operators=tuple(map(_view_operator, _read_operators(run))),
+            operators=read_operators(run),
             curve=tuple(compute_curve(run, POINTS)),
             tree=view_tree(tree, best),
             lineage=lineage,
@@ -325,12 +325,13 @@ def view_tree(tree: Tree, best: AgentId, most: int = NODES) -> ReportTree:
     )
 
 
-def _read_operators(run: Run) -> Sequence[OperatorLine]:
+def read_operators(run: Run) -> tuple[OperatorView, ...]:
+    """Return the operators of a run; without the time of vetting if its traces are lost."""
     try:
-        return operators_of(run)
+        lines = operators_of(run)
     except ArchiveCorrupt:
-        # Without the time of vetting, if its traces are lost.
-        return operators_of(run, timed=False)
+        lines = operators_of(run, timed=False)
+    return tuple(map(_view_operator, lines))
 
 
 def _view_operator(line: OperatorLine) -> OperatorView:

@@ -381,7 +381,7 @@ class RunReader:
             ),
             refusals=tree.refusals,
             model_notes=_view_model_notes(run, now),
-            cut_calls=tuple(_view_cut_calls(run)),
+            cut_calls=tuple(view_cut_calls(run)),
             changes=tuple(format_assignments(changes_of(run))),
             withdrawn=tree.withdrawals.total,
             best=None if best is None else row_of(tree, tree.agents[best], best, states),
@@ -491,7 +491,7 @@ def _view_model_notes(run: Run, now: float) -> ModelNotes:
     )
 
 
-def _view_cut_calls(run: Run) -> Sequence[CutCall]:
+def view_cut_calls(run: Run) -> Sequence[CutCall]:
     """Return unanswered calls that a process's death cut off; without a writer also those that it left open."""
     calls = run.tree.model_calls
     cut = [(key, call.model, call.usage, True) for key, call in calls.cut.items()]

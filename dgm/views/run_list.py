@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
-from dgm.analysis.best import find_best
+from dgm.analysis.best import best_of
 from dgm.archive.finding import SUFFIX, archive_folders
 from dgm.archive.overview import Overview, read_overview
 from dgm.archive.run import Run
 from dgm.errors import ArchiveCorrupt, DgmError, UserError
 from dgm.paths import NOT_RUNS
+from dgm.stats import lower_bound
 from dgm.views.progress import BudgetUse, budget_uses
 from dgm.views.run import kind_of_run
 from dgm.views.values import TallyView, View
@@ -171,5 +172,6 @@ def _find_best(folder: Path, overview: Overview) -> BestInList | None:
     if not overview.agents or overview.events > MOST_EVENTS:
         return None
     with Run.open(folder) as run:
-        best = find_best(run)
-    return BestInList(agent=best.agent, own=TallyView.of(best.own), lower_bound=best.lower_bound)
+        best = best_of(run)
+        own = run.tree.own(best)
+    return BestInList(agent=best, own=TallyView.of(own), lower_bound=lower_bound(own))

@@ -71,7 +71,8 @@ def within(dgm, run, server, limit, *command):
     assert usd <= limit
     assert server.spent_usd == pytest.approx(usd)
     assert server.answered == calls
-    checked, *said = done.stderr.splitlines()
+    # On a slow machine, long steps are reported as well.
+    checked, *said = [line for line in done.stderr.splitlines() if not line.endswith(" s)")]
     assert ": answers (a check of " in checked
     if command[0] == "run":
         priced = said.pop(0)

@@ -35,8 +35,6 @@ from dgm.policies.rules import OneOperator, PolicyContext
 from dgm.protocols import Needs
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.run_controller import RunController
-from dgm.show.operators import gain_text, operator_lines, vetting_text
-from dgm.show.spans import plain_text
 
 FIRST = "self-edit"
 PREFERRED = 1e9
@@ -143,10 +141,10 @@ def row(line: OperatorLine) -> str:
         dead,
         str(line.judged),
         str(line.better),
-        gain_text(line.gain),
+        f"{100 * line.gain.mean:+.1f}" if line.gain else "–",
         each,
         f"{line.seconds / ended:.1f}",
-        vetting_text(line.vetting) or "–",
+        ", ".join(f"{name} {took.seconds / took.runs:.2f} s" for name, took in line.vetting.items()) or "–",
     )
     return "| " + " | ".join(cells) + " |"
 
@@ -177,7 +175,6 @@ def main() -> None:
             policy = EveryChild(settings, assemble.needs_of(settings), given.expansions, tasks)
             asyncio.run(perform(run, settings, parts, policy))
             lines = operators_of(run)
-            print("\n".join(map(plain_text, operator_lines(lines))))
             print(HEADER)
             for line in lines:
                 if line.operator == given.operator:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dgm.analysis.graph import to_networkx
 from dgm.archive.events import (
     ActionLost,
     ActionStarted,
@@ -51,6 +50,7 @@ from dgm.domain import (
     Usage,
     Verdict,
 )
+from dgm.exports.graph import to_networkx
 
 CALLS = ("call", "begun", "cut", "corrected", "model")
 """Steps of an action that goes on after them."""

@@ -201,6 +201,10 @@ def test_without_sources_the_rest_is_there(example_copy: Path, opened: Run) -> N
         assert "the diff cannot be read" in grid(browser)
         await press(browser, pilot, "left_square_bracket")
         assert "making it" in grid(browser)
+        browser.marks = [0, best]
+        shown = await press(browser, pilot, "c")
+        assert "the code cannot be read" in shown
+        assert "exact McNemar" in shown
 
     drive(example_copy, WIDE, look)
 

@@ -9,7 +9,6 @@ import pytest
 
 from dgm.analysis.budgets import Reason
 from dgm.analysis.dead_ends import LUCK, MAY_HELP, UNKNOWN, find_dead_end
-from dgm.analysis.summary import run_summary
 from dgm.archive.events import (
     ActionStarted,
     AgentStillborn,
@@ -22,8 +21,7 @@ from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import ActionId, AgentId, Born, Budget, CommitId, Cost, Entry, Expand, Stillborn
 from dgm.policies.limits import BARREN, fertile
-from dgm.show.spans import plain_text
-from dgm.show.status import status_lines
+from dgm.views.run import RunView
 from tests.support.runs.trees import TASKS, Log
 
 ROOT = Path(__file__).parents[3]
@@ -202,13 +200,10 @@ def test_status_tells_what_children_died_of_and_what_the_last_one_printed(tmp_pa
             run.append(ActionStarted(ActionId(number), Expand((AgentId(0),), "self-edit")))
             dead = Stillborn((AgentId(0),), "self-edit", "check", f"the self-check exits {number}", cost)
             run.append(AgentStillborn(ActionId(number), dead))
-        assert run_summary(run)["dead_end"] is None
+        assert RunView.load(run).dead_end is None
         run.append(RunStopped(Reason.CANNOT_GO_ON.value))
-        facts = run_summary(run)
-        assert facts["state"] == "cannot go on"
-        assert facts["dead_end"]["times"] == BARREN
-        assert facts["dead_end"]["output"] == ["one", "\x1b[31mKeyError"]
-        shown = "\n".join(plain_text(line) for line in status_lines(run, facts))
-    assert "stillborn    10 check in a row, none born between; the last: the self-check exits 10" in shown
-    assert "last output  one\n             \\x1b[31mKeyError\n" in shown
-    assert "may help     more processor time for the self-check (limits.check_s)" in shown
+        view = RunView.load(run)
+    assert view.state == "cannot go on"
+    assert view.dead_end.times == BARREN
+    assert view.dead_end.output == ("one", "\x1b[31mKeyError")
+    assert "limits.check_s" in view.dead_end.may_help

@@ -5,7 +5,6 @@ from random import Random
 
 import pytest
 
-from dgm.analysis.best import rate_best
 from dgm.analysis.budgets import Reason
 from dgm.analysis.goals import Goals, Standstill, highest_bound, open_goals, refuse_unreachable
 from dgm.archive.codec import decode, encode
@@ -17,6 +16,7 @@ from dgm.errors import UserError
 from dgm.policies.best_belief import best_belief
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.run_controller import RunController
+from dgm.stats import lower_bound
 from tests.support.runs.trees import TASKS, Log, Settings, named
 from tests.unit.search.test_loop import FakeWorker, run, start
 
@@ -25,12 +25,12 @@ pytestmark = pytest.mark.slow
 __all__ = ["run"]
 
 
-def best(tree):
-    return rate_best(tree, best_belief(tree))
+def bound(tree):
+    return lower_bound(tree.own(best_belief(tree)))
 
 
 def count(log, patience, since=0):
-    tree, standstill = Tree(), Standstill(patience, best, since)
+    tree, standstill = Tree(), Standstill(patience, best_belief, since)
     for recorded in log.events:
         tree.apply(recorded)
         standstill.passed(tree)
@@ -66,11 +66,11 @@ def test_the_same_agent_that_is_better_known_is_no_better_recommendation():
 
 def test_an_agent_that_is_recommended_because_another_one_fell_is_not_better():
     log = grown()
-    before = best(log.tree).lower_bound
+    before = bound(log.tree)
     log.born(0)
     log.graded(2, [True, True])
     log.graded(1, [False] * 4)
-    assert best(log.tree).agent == 2 and best(log.tree).lower_bound < before
+    assert best_belief(log.tree) == 2 and bound(log.tree) < before
     assert count(log, 11).without_better == 7
 
 
@@ -78,7 +78,7 @@ def test_an_agent_that_is_recommended_because_another_one_fell_is_not_better():
 def test_a_resumed_count_goes_on_as_if_it_had_never_stopped(patience):
     log, draw = Log(), Random(patience)
     log.born()
-    whole = Standstill(patience, best)
+    whole = Standstill(patience, best_belief)
     ends, peak = [], 0
     for _ in range(70):
         if draw.random() < 0.2:
@@ -107,7 +107,7 @@ def test_a_withdrawn_verdict_takes_the_count_back():
 def test_the_highest_bound_is_that_of_the_best_by_its_own_verdicts():
     log = grown()
     assert highest_bound(Tree()) == 0.0
-    assert highest_bound(log.tree) == pytest.approx(best(log.tree).lower_bound)
+    assert highest_bound(log.tree) == pytest.approx(bound(log.tree))
 
 
 def search(run, worker, goals, **settings):
@@ -125,10 +125,10 @@ def test_a_search_ends_when_the_lower_bound_reaches_the_score(run, workers):
     worker = FakeWorker(run, verdicts=[Verdict.RESOLVED] * 100)
     over = search(run, worker, open_goals(run), workers=workers)
     assert over.reason is Reason.GOAL
-    reached = best(run.tree)
-    assert reached.lower_bound >= 0.4
+    reached = bound(run.tree)
+    assert reached >= 0.4
     assert over.message == (
-        f"the lower bound of the best agent, {reached.lower_bound:.3f} of agent {reached.agent}, "
+        f"the lower bound of the best agent, {reached:.3f} of agent {best_belief(run.tree)}, "
         "reached 0.4, as asked for"
     )
     assert run.tree.evaluations < 100
@@ -161,7 +161,7 @@ def test_a_bound_that_falls_while_steps_end_is_not_reached():
     log = Log(Budget(score=0.3))
     log.born()
     log.graded(0, [True, True, True])
-    goals = Goals(best)
+    goals = Goals(best_belief)
     assert goals.ending(log.tree) is not None
     log.graded(0, [False])
     assert goals.ending(log.tree) is None

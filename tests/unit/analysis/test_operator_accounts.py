@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from click.testing import CliRunner
 
 from dgm.analysis.operator_accounts import operators_of
 from dgm.archive.events import (
@@ -33,9 +32,8 @@ from dgm.domain import (
     Verdict,
 )
 from dgm.render.text import render_tree
-from dgm.show.operators import operator_lines, operator_records
-from dgm.show.spans import plain_text
 from dgm.views.agents import AgentView, LineageView, TreeView
+from dgm.views.report import read_operators
 
 pytestmark = pytest.mark.slow
 
@@ -187,46 +185,11 @@ def test_an_expansion_that_was_performed_again_counts_once(made):
     assert line(made, "self-edit").tried == 2
 
 
-def test_people_get_a_table(made):
-    shown = [plain_text(each) for each in operator_lines(operators_of(made.run))]
-    module = next(each for each in shown if each.startswith("  module"))
-    assert module.split()[:6] == ["module", "3", "2", "2", "1", "-2.5"]
-    assert "    stillborn: check 1" in shown
-    assert "    aims: context 1, tools 1" in shown
-    assert "    vetting, mean: check 1.17 s, improve 3.00 s" in shown
-    assert "    spend 0.0600 USD (0.0600 USD a better child), 2.0 s each" in shown
-    assert "biased down" in " ".join(shown[-3:])
-    assert operator_lines([]) == []
-
-
-def test_the_table_fits_80_columns_and_leaves_stages_out_that_take_no_time(made):
-    long = "plug-in-" + "x" * 40
-    stages = ("patch", "duplicate", "syntax", "novelty", "check", "improve")
-    for number in range(12):
-        child = made.child((0,), long, aim=f"some-aim-{number}", **dict.fromkeys(stages, 1234.5), size=0.0049)
-        made.grade(child, 0, 0, 0, 0, number)
-        made.dies((0,), long, f"stage-{number}")
-    shown = [plain_text(each) for each in operator_lines(operators_of(made.run))]
-    assert max(map(len, shown)) <= 80
-    assert "size" not in "\n".join(shown)
-    assert "improve 1234.50 s" in " ".join(" ".join(shown).split())
-    record = operator_records(operators_of(made.run))[-1]
-    assert record["vetting"]["size"] == {"runs": 12, "seconds": pytest.approx(12 * 0.0049)}
-
-
-def test_programs_get_the_same(made):
-    module, crossover, _ = operator_records(operators_of(made.run))
-    assert module["gain"]["mean"] == pytest.approx(-0.025)
-    assert module["usd_per_better"] == pytest.approx(0.06)
-    assert crossover["gain"] == {"mean": 0.25, "interval": None}
-    assert crossover["usd_per_better"] == 0
-    json.dumps([module, crossover])
-
-
-def output(command, *words):
-    found = CliRunner().invoke(command, words, catch_exceptions=False)
-    assert found.exit_code == 0
-    return found.output
+def test_operators_are_a_view(made):
+    module, crossover, _ = read_operators(made.run)
+    assert module.gain.mean == pytest.approx(-0.025)
+    assert (crossover.gain.mean, crossover.gain.interval) == (0.25, None)
+    assert module.vetting["improve"] == {"runs": 1, "seconds": 3.0}
 
 
 def test_views_have_aims_and_both_parents(made):

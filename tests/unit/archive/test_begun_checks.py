@@ -2,7 +2,6 @@
 
 import pytest
 
-from dgm.analysis.summary import cut_calls_record
 from dgm.archive.begun_checks import begin_checks, end_checks, find_cut_checks, read_earlier_checks
 from dgm.archive.run import Run
 from dgm.archive.spend import CHECK_ROLE
@@ -10,8 +9,7 @@ from dgm.config import Settings
 from dgm.domain import Usage
 from dgm.protocols import Checked
 from dgm.search.model_checks import note_checks, worst_of_checks
-from dgm.show.spans import plain_text
-from dgm.show.status import status_lines
+from dgm.views.run import view_cut_calls
 from tests.support.runs.paid import PaidRun
 
 pytestmark = pytest.mark.slow
@@ -58,16 +56,11 @@ def test_check_that_was_refused_keeps_what_was_cut_off_before(paid):
 
 def test_status_names_it(paid):
     begin_checks(paid.run.folder, worst_of_checks(SETTINGS))
-    assert cut_calls_record(paid.run) == []
+    assert view_cut_calls(paid.run) == []
     paid.run.close()
     with Run.open(paid.run.folder) as dead:
-        (call,) = cut_calls_record(dead)
-        said = [" ".join(plain_text(line).split()) for line in status_lines(dead)]
-    assert (call["action"], call["model"], call["in_spend"], call["tokens"]) == (0, NAME, False, 20_000)
-    assert (
-        f"cut off a check of {NAME} was cut off; to be counted at its worst case until it is answered: "
-        "20,000 tokens, 0.1640 USD"
-    ) in said
+        (call,) = view_cut_calls(dead)
+    assert (call.action, call.model, call.in_spend, call.tokens) == (0, NAME, False, 20_000)
 
 
 def test_worst_case_of_a_check_has_the_limit_of_a_reply():

@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from dgm.analysis.summary import cut_calls_record
 from dgm.archive.events import ActionStarted, CallBooked, CallStarted, ModelCalled, ModelLearned
 from dgm.archive.fold import fold
 from dgm.archive.run import Run
@@ -13,10 +12,8 @@ from dgm.archive.tree import Tree
 from dgm.domain import SEED, ActionId, Digest, Evaluate, TaskId, Usage
 from dgm.gateway.journal import RunJournal
 from dgm.messages import BegunCall, CallKey, CutCall, PaidCall, WireProtocol, WireReply, WireRequest
-from dgm.show.spans import plain_text
-from dgm.show.status import status_lines
+from dgm.views.run import view_cut_calls
 from tests.support.runs.packable import begin
-from tests.support.runs.paid import PaidRun
 
 pytestmark = pytest.mark.slow
 
@@ -176,26 +173,9 @@ def test_status_names_each_with_its_worst_case(run, tmp_path):
     RunJournal(run).book_cut_calls()
     cut_off(run, 2)
     # The writer lives: what it has under way is not cut off.
-    assert [call["number"] for call in cut_calls_record(run)] == [1]
+    assert [call.number for call in view_cut_calls(run)] == [1]
     run.close()
     with Run.open(tmp_path / "r") as dead:
-        first, second = cut_calls_record(dead)
-    assert (first["action"], first["number"], first["in_spend"]) == (1, 1, True)
-    assert (second["number"], second["in_spend"], second["tokens"], second["usd"]) == (2, False, 1600, 0.007)
-
-
-def test_status_says_it_to_people(tmp_path):
-    paid = PaidRun(tmp_path / "r")
-    action = paid.start(Evaluate(SEED, TaskId("ledger-a")))
-    for number in (1, 2):
-        paid.run.append(CallStarted(action, number, "openai/cheap", "solve", Digest("a" * 64), MOST))
-    paid.run.append(CallBooked(action, 1, "openai/cheap", "solve", MOST, open=True, request="a" * 64))
-    paid.run.close()
-    with Run.open(tmp_path / "r") as dead:
-        said = [plain_text(each) for each in status_lines(dead)]
-    told = [" ".join(line.split()) for line in said if line.startswith("cut off")]
-    worst = "its worst case until it is answered: 1,600 tokens, 0.0070 USD"
-    assert told == [
-        f"cut off call 1 of action 1 (openai/cheap) was cut off; counted at {worst}",
-        f"cut off call 2 of action 1 (openai/cheap) was cut off; to be counted at {worst}",
-    ]
+        first, second = view_cut_calls(dead)
+    assert (first.action, first.number, first.in_spend) == (1, 1, True)
+    assert (second.number, second.in_spend, second.tokens, second.usd) == (2, False, 1600, 0.007)

@@ -4,14 +4,15 @@ from collections import Counter
 
 import pytest
 
-from dgm.analysis.summary import models_of, models_text
 from dgm.archive.run import Run
 from dgm.assemble import prices_of
 from dgm.config import Settings, WeightedModel, resolve
 from dgm.domain import ActionId
 from dgm.errors import UserError
 from dgm.models.choose import Drawing, all_names, drawing_of, names_by_role, open_models
+from dgm.views.report import models_text
 from dgm.views.reproduction import run_command_text
+from dgm.views.run import models_of
 
 TWO = Drawing(7, {"improve": [WeightedModel(model="a", weight=2.0), WeightedModel(model="b", weight=1.0)]})
 

@@ -61,6 +61,15 @@ def test_the_screen_of_a_running_search(tmp_path: Path) -> None:
         "now_unix_s": 1e9,
         "began_unix_s": 1e9 - 7200,
         "seconds": 3600.0,
+        "rates": view.rates.model_copy(  # type: ignore[union-attr]
+            update={
+                "window_s": 3600.0,
+                "evaluations_per_hour": 2.0,
+                "tokens_per_second": 6.0,
+                "usd_per_hour": 0.2,
+            }
+        ),
+        "budget": {"usd": view.budget["usd"].model_copy(update={"left_s": 5400.0})},
         "last_event": view.last_event.model_copy(update={"at_unix_s": 1e9 - 3600, "age_s": 3600.0}),  # type: ignore[union-attr]
         "under_way": tuple(
             action.model_copy(update={"since_unix_s": 1e9 - 3600, "age_s": 3600.0})
@@ -97,7 +106,7 @@ def test_an_ended_run_shows_no_rates_and_a_goal_shows_its_progress(tmp_path: Pat
     made.run.close()
     with Run.open(tmp_path / "run") as run:
         lines = plain(render_run(RunView.load(run, run.tree.last_at + 6 * 86_400)))
-    assert lines[0] == "run          run (interrupted, 0 s, 0 running)"
+    assert lines[0] == "run          run (interrupted, 0 s)"
     assert not any(line.startswith(("rates", "forecast")) for line in lines)
     assert lines[-1].endswith("6 d ago")
 

@@ -114,7 +114,7 @@ def test_runs_of_several_seeds_are_grouped_by_the_one_setting_that_differs(subje
         subject(f"{policy}{seed}", settings(policy, seed)) for policy in ("hgm", "greedy") for seed in (1, 2)
     ]
     assert compare_runs(runs, None).group_by == "policy.name"
-    assert compare_runs(runs[:1] + runs[2:3], None).group_by is None
+    assert compare_runs(runs[:3], None).group_by is None
 
 
 def test_without_groups_the_best_agents_are_compared_task_by_task(subject):

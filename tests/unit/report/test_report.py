@@ -9,11 +9,12 @@ from xml.etree import ElementTree
 import pytest
 
 import dgm
-from dgm.api.watcher import Watcher
+from dgm.api.holdout import describe_cost
 from dgm.archive.run import Run
 from dgm.cli.app import run_function
 from dgm.cli.report import report
 from dgm.errors import UserError
+from dgm.evaluation.control import ControlCost
 from dgm.evaluation.exam import FOLDER, enter_agent
 from dgm.policies.best_belief import best_belief
 from dgm.views.comparison import ComparisonView
@@ -95,7 +96,6 @@ def test_nothing_hostile_reaches_the_terminal(hostile_folder, capsys) -> None:
         (("--figures", "/proc"), "/proc cannot be written"),
         (("--workers", "3"), "has an effect only with holdout"),
         (("--max-usd", "1"), "has an effect only with holdout"),
-        (("--holdout", "--yes"), "has an effect only with control"),
         (("--group-by", "policy"), "groups several runs, and this is one"),
         (("{run}",), "is named twice"),
         (("{run}/../paid",), "is named twice"),
@@ -150,9 +150,10 @@ def test_several_runs_are_compared(folder, tmp_path, capsys) -> None:
     assert isinstance(dgm.report(other, third), ComparisonView)
 
 
-def test_a_control_without_agreement_costs_nothing() -> None:
-    with pytest.raises(UserError, match="up to 3 further attempts"):
-        Watcher().confirm_price("the control gives the seed up to 3 further attempts")
+def test_the_price_of_a_control_is_named() -> None:
+    price = describe_cost(ControlCost(attempts=3, usd=0.6, tokens=66_000, seconds=240), workers=2)
+    assert price.startswith("the control gives the seed up to 3 further attempts: at most about 0.60 USD, ")
+    assert price.endswith(" 66k tokens and 2 min with 2 workers")
 
 
 def test_a_model_that_repeats_itself_has_no_control(tmp_path) -> None:

@@ -5,11 +5,11 @@ import unicodedata
 
 import pytest
 
-from dgm.analysis.summary import run_summary
 from dgm.archive.run import Run
 from dgm.archive.verifying import verify
 from dgm.domain import AgentId
 from dgm.evaluation.exam import FOLDER, compare_candidates
+from dgm.views.run import RunView
 from tests.support.runs.hostile import KINDS, TASKS, hostile, hostile_folder
 
 pytestmark = pytest.mark.starts_processes
@@ -26,7 +26,9 @@ def test_it_opens_and_holds_every_kind_of_text(hostile_folder) -> None:
         assert (run.tree.evaluations, run.tree.invalid, len(run.tree.waiting)) == (26, 1, 1)
         controls = {unicodedata.category(c) for agent in run.tree.agents for c in agent.rationale}
         assert controls >= {"Cc", "Cf", "Cs", "Mn", "Lo", "So", "Zl", "Zp"}
-        assert json.loads(json.dumps(run_summary(run)))["agents"] == len(run.tree.agents)
+        assert json.loads(json.dumps(RunView.load(run).model_dump(mode="json")))["agents"] == len(
+            run.tree.agents
+        )
 
 
 @pytest.mark.starts_processes

@@ -7,7 +7,7 @@ from dgm.analysis.budgets import Reason
 from dgm.domain import AgentId, Evaluation, Task, TaskId, Usage, Verdict
 from dgm.evaluation.evaluating import AgentResult, compare_first_attempts
 from dgm.render.evaluation_text import incomplete_text, render_evaluation
-from dgm.views.evaluation import AgentEvaluation, EvaluationView, PairedView
+from dgm.views.evaluation import AgentEvaluation, EvaluationView, PairedTallies
 from dgm.views.values import UsageView
 
 EASY, HARD = TaskId("a"), TaskId("b\x1b[2J")
@@ -47,7 +47,7 @@ def make_view(verdicts, *, missing=0, reason=Reason.GOAL, given_up=()):
             AgentEvaluation.of(f"agent {number}", result, tasks, attempts)
             for number, result in enumerate(results)
         ],
-        comparison=PairedView.of(compare_first_attempts(*results)) if len(results) == 2 else None,
+        comparison=PairedTallies.of(compare_first_attempts(*results)) if len(results) == 2 else None,
         spend=UsageView.of(sum((result.spend for result in results), Usage())),
     )
 
