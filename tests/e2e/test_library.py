@@ -85,7 +85,11 @@ def test_a_search_with_every_kind_of_plugin(dgm, site):
     summary = dgm.json(*PLUGGED, "--set", "sandbox=bubblewrap")
     assert summary["evaluations"]["graded"] == 3
     assert summary["evaluations"]["resolved"] >= 1
-    assert (summary["benchmark"], summary["model"], summary["policy"]) == ("sums", "careful", "keen")
+    assert (summary["benchmark"], summary["models"]["solve"], summary["policy"]) == (
+        "sums",
+        "careful",
+        "keen",
+    )
     agents = dgm.json("show", "plugged")["agents"]
     assert [agent["operator"] for agent in agents[1:]] == ["advise"] * (len(agents) - 1)
     assert "Read the failing test first." in dgm("show", "plugged", "1", "--diff").stdout
