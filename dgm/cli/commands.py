@@ -22,15 +22,23 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
             CommandSpec("run", "dgm.cli.run:run", "Start a search for better agents."),
             CommandSpec("resume", "dgm.cli.run:resume", "Continue a search after a stop or a crash."),
             CommandSpec("stop", "dgm.cli.run:stop", "Stop a search gracefully."),
-            CommandSpec("approve", "dgm.cli.approve:approve", "Approve or reject children that wait for you."),
+            CommandSpec(
+                "approve", "dgm.cli.approve:approve", "Approve or reject children that wait for you."
+            ),
         ),
     ),
     (
         "Look",
         (
-            CommandSpec("status", "dgm.cli.look:status", "List all runs, or show a run's progress and spend."),
-            CommandSpec("show", "dgm.cli.look:show", "Show a run's tree, or an agent: results, diff, lineage."),
-            CommandSpec("browse", "dgm.cli.browse:browse", "Browse a run in the terminal, also while it grows."),
+            CommandSpec(
+                "status", "dgm.cli.look:status", "List all runs, or show a run's progress and spend."
+            ),
+            CommandSpec(
+                "show", "dgm.cli.look:show", "Show a run's tree, or an agent: results, diff, lineage."
+            ),
+            CommandSpec(
+                "browse", "dgm.cli.browse:browse", "Browse a run in the terminal, also while it grows."
+            ),
             CommandSpec("report", "dgm.cli.report:report", "Compare the best agent with the seed, or runs."),
             CommandSpec("replay", "dgm.cli.judging:replay", "Repeat what a run recorded, and compare."),
         ),
@@ -54,8 +62,12 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
             CommandSpec("benchmark list", "dgm.cli.benchmark:list_", "List task suites."),
             CommandSpec("benchmark show", "dgm.cli.benchmark:show", "Show a suite, or one of its tasks."),
             CommandSpec("benchmark fetch", "dgm.cli.benchmark:fetch", "Prepare a suite's images."),
-            CommandSpec("benchmark verify", "dgm.cli.benchmark:verify", "Check that a suite's tasks are sound."),
-            CommandSpec("benchmark mine", "dgm.cli.benchmark:mine", "Turn a repository's history into tasks."),
+            CommandSpec(
+                "benchmark verify", "dgm.cli.benchmark:verify", "Check that a suite's tasks are sound."
+            ),
+            CommandSpec(
+                "benchmark mine", "dgm.cli.benchmark:mine", "Turn a repository's history into tasks."
+            ),
             CommandSpec("benchmark make", "dgm.cli.benchmark:make", "Import, merge, filter or split suites."),
         ),
     ),

@@ -52,7 +52,7 @@ def test_what_to_do_next_is_printed(tmp_path, capsys):
         "Next:\n"
         f"  change             {folder}/run.sh and {folder}/prompt.md\n"
         f"  check it for free  dgm agent check {folder}\n"
-        f"  evolve it          dgm run --seed-agent {folder} --model MODEL --max-usd 5\n"
+        f"  evolve it          dgm run --agent {folder} --model MODEL --max-usd 5\n"
     )
 
 
