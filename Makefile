@@ -154,10 +154,9 @@ real-example: $(READY) sandbox $(MODEL_VENV)/.ready
 	$(BIN)/dgm export dist/real-example/real archive/example/real.dgm
 	rm -rf dist/real-example
 
-# The browser's screens for docs/results.md; look at them before they are committed.
-pictures: $(READY) sandbox
-	$(BIN)/python -m tests.tui.pictures
-	$(BIN)/python -m tests.report_pictures
+# The pictures of docs/, with Chromium; look at them before they are committed.
+pictures: $(READY)
+	$(BIN)/python -m tests.pictures
 
 clean:
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

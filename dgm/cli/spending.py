@@ -57,7 +57,8 @@ def print_prices(settings: Settings) -> None:
         return
     sys.stderr.write(
         f"price: {price.rates.input:g} USD per million tokens in, {price.rates.output:g} out ({one_line(name, 80)}); "
-        f"one evaluation costs at most {most} by the limits of the run; its real cost is reported after {TRIES}\n"
+        f"one evaluation costs at most {most} by the limits of the run; "
+        f"its real cost is reported after {TRIES} evaluations\n"
     )
     if unlimited:
         sys.stderr.write(f"no --max-usd limits the cost{_worst_case(settings, budget)}\n")

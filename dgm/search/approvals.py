@@ -100,7 +100,7 @@ class Approvals:
             return None
         if answer is None:
             return None
-        reason = answer.reason or ("" if answer.yes else "a person said no")
+        reason = answer.reason or ("" if answer.yes else "the user answered no")
         return ApprovalDecision(action, one.child, answer.yes, PERSON, reason)
 
     def _decide_by_timeout(self, action: ActionId, one: WaitingChild, now: float) -> ApprovalDecision | None:

@@ -248,6 +248,7 @@ async def _verify(mining: Mining, suite: SuiteBenchmark, names: Sequence[str]) -
         mining.report("verify", done, len(names), sound)
         return str(defect)
 
+    mining.report("verify", 0, len(names))
     async with asyncio.TaskGroup() as group:
         running = {name: group.create_task(verify(name)) for name in names}
     return {name: task.result() for name, task in running.items() if task.result()}
