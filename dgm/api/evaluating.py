@@ -16,6 +16,7 @@ from dgm.api.arguments import (
     SettingValues,
     assignments_of,
     check_amount,
+    check_workers,
     model_of,
     name_of,
     path_of,
@@ -178,8 +179,7 @@ def evaluate(
     check_amount("max_usd", max_usd)
     if not 1 <= attempts <= MAX_ATTEMPTS:
         raise UserError(f"{attempts} is not from 1 to {MAX_ATTEMPTS}", argument="attempts")
-    if workers is not None and workers < 1:
-        raise UserError(f"{workers} is less than 1", argument="workers")
+    check_workers(workers)
     settings, engines = split_engine(settings)
     file = _predictions_file(targets)
     chosen = EvaluationChoice(

@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from dgm.api.arguments import SettingValues, use_settings
+from dgm.api.arguments import SettingValues, check_workers, use_settings
 from dgm.api.running import run_session
 from dgm.archive.this_machine import machine_name
 from dgm.benchmarks import swebench_images, verification
@@ -187,8 +187,7 @@ def benchmark_verify(
         UserError: there is no such task, or no sandbox.
         Infrastructure: the sandboxes' engine failed.
     """
-    if workers < 1:
-        raise UserError(f"{workers} is less than 1", argument="workers")
+    check_workers(workers)
     with use_settings(settings) as chosen:
         engine = choose(chosen.sandbox, chosen)
         opened = open_suite(str(name), engine, chosen.benchmarks, chosen.grading)
