@@ -161,7 +161,7 @@ def evaluate(
         benchmark: Name or folder of a suite [default: the run's, or starter].
         split: Tasks to use [default: holdout; all for predictions].
         tasks: Only this task; repeatable.
-        attempts: Tries per task; 3 show which tasks are flaky.
+        attempts: Attempts per task; 3 show which tasks are flaky.
         model: Model that the agents use [default: the run's, or auto].
         max_usd: Spending limit, earlier sessions included.
         workers: Parallel evaluations.
