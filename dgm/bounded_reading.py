@@ -104,7 +104,9 @@ def refuse_odd_values(place: object) -> Iterator[None]:
     except DgmError:
         raise
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
-        raise ArchiveCorrupt(f"{place}: not what dgm wrote ({error!r}); restore it from a copy") from error
+        raise ArchiveCorrupt(
+            f"{place}: not what dgm wrote ({type(error).__name__}: {error}); restore it from a copy"
+        ) from error
 
 
 def _is_too_deep(text: str) -> bool:

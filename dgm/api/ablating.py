@@ -137,7 +137,7 @@ def agent_ablate(
         parts: Only these parts, such as 'CLAUDE.md#*' (default: all).
         benchmark: The suite whose search tasks it tries (default: starter).
         tasks: Only these tasks.
-        attempts: Tries per task.
+        attempts: Attempts per task.
         model: Model that the agent uses (default: auto).
         max_usd: Spending limit, earlier sessions included.
         settings: A setting such as workers=4, limits.calls=20 or sandbox=docker.

@@ -15,6 +15,7 @@ from dgm.errors import UserError
 from dgm.models.scripted import Script, lend_script
 from dgm.sandboxes.engine_address import use_engine
 
+MAX_WORKERS = 4096
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 SettingValues = Mapping[str, Any] | Sequence[str]
 """Settings by dotted name, with values or tables; or the texts ``KEY=VALUE`` of a command line."""
@@ -103,6 +104,16 @@ def use_settings(settings: SettingValues | None, flags: Mapping[str, Any] = EMPT
 def path_of(given: str | Path | None) -> Path | None:
     """Return a path; None stays None."""
     return None if given is None else Path(given)
+
+
+def check_workers(count: int | None) -> None:
+    """Make sure that a number of parallel actions is one.
+
+    Raises:
+        UserError: it is not from 1 to ``MAX_WORKERS``.
+    """
+    if count is not None and not 1 <= count <= MAX_WORKERS:
+        raise UserError(f"{count}: must be from 1 to {MAX_WORKERS}", argument="workers")
 
 
 def check_amount(name: str, given: float | None) -> None:

@@ -132,7 +132,7 @@ def approve(
     Args:
         run: Name or folder of the run.
         child: Number of a child.
-        answer: Whether it may live.
+        answer: Whether to accept it.
         reason: Why, in one line.
 
     Raises:

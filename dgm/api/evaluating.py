@@ -16,6 +16,7 @@ from dgm.api.arguments import (
     SettingValues,
     assignments_of,
     check_amount,
+    check_workers,
     model_of,
     name_of,
     path_of,
@@ -160,7 +161,7 @@ def evaluate(
         benchmark: Name or folder of a suite [default: the run's, or starter].
         split: Tasks to use [default: holdout; all for predictions].
         tasks: Only this task; repeatable.
-        attempts: Tries per task; 3 show which tasks are flaky.
+        attempts: Attempts per task; 3 show which tasks are flaky.
         model: Model that the agents use [default: the run's, or auto].
         max_usd: Spending limit, earlier sessions included.
         workers: Parallel evaluations.
@@ -178,8 +179,7 @@ def evaluate(
     check_amount("max_usd", max_usd)
     if not 1 <= attempts <= MAX_ATTEMPTS:
         raise UserError(f"{attempts} is not from 1 to {MAX_ATTEMPTS}", argument="attempts")
-    if workers is not None and workers < 1:
-        raise UserError(f"{workers} is less than 1", argument="workers")
+    check_workers(workers)
     settings, engines = split_engine(settings)
     file = _predictions_file(targets)
     chosen = EvaluationChoice(

@@ -29,7 +29,7 @@ def export(
         target: New file, or new folder (with a / at its end).
         what: source, run, trajectories (folders), evaluations or spend (tables) [default: what TARGET is named].
         evaluation: Take the predictions of this evaluation: its name in RUN, or its path.
-        force_agents: Pack agents whose source holds a personal path or looks like it holds a key.
+        force_agents: Pack agents even if their source has personal paths or what looks like a key.
 
     Raises:
         UserError: the target exists or cannot be written, or the run does not have the part.

@@ -44,21 +44,22 @@ def benchmark_mine(
     settings: SettingValues | None = None,
     on_step: OnStep = ignore,
 ) -> MiningView:
-    """Make a suite of verified tasks out of a git repository: its own changes, and faults put into its code.
+    """Make a suite of verified tasks from a git repository: from its history, and from bugs injected into its code.
 
-    Every task runs before and after its fix in sandboxes without a network. The same command goes on where it ended.
-    The suite's mined.jsonl says why each commit became no task. Further settings: dgm doctor --settings mining.
+    Every task runs before and after its fix in sandboxes without a network. The same command continues where it
+    stopped. The suite's mined.jsonl says why each commit became no task. Further settings: dgm doctor
+    --settings mining.
 
     Args:
         repo: The git repository.
         out: The suite's folder; default: the repository's name with -suite.
         history: Maximum number of tasks from its history.
-        bugs: Maximum number of tasks with a fault put in; Python only, default 30.
+        bugs: Maximum number of tasks with an injected bug; Python only, default 30.
         setup: Shell command that installs packages into $DGM_PACKAGES.
-        test: How the tests are called, as in 'pytest -m "not slow"'.
+        test: Command that runs the tests, such as 'pytest -m "not slow"'.
         model: Model that writes the statements; default: they show the failing tests.
-        max_usd: Money for that model in one session.
-        update: Add the tasks of what was committed since.
+        max_usd: Spending limit for that model in one session.
+        update: Add tasks from newer commits.
         settings: A setting, such as mining.since=2024-01-31 or workers=4.
         on_step: is called with the progress.
 

@@ -121,7 +121,7 @@ def agent_init(
     repository: str | Path | None = None,
     evolve: Sequence[str] = (),
 ) -> NewAgentView:
-    """Write a working agent into a new folder, to be changed into your own.
+    """Write a working agent into a new folder, for you to change.
 
     Templates: solid, shell, claude-code, codex, opencode, copilot, qwen-code, cline, aider, anthropic, openai-agents,
     langchain, smolagents, mini-swe-agent, node.
@@ -129,8 +129,8 @@ def agent_init(
     Args:
         folder: A new or empty folder.
         template: One of the templates.
-        repository: Take over its setup of the template's program: instructions, skills, settings.
-        evolve: With --repository: let evolution edit these, too: hooks, permissions, mcp.
+        repository: Import this repository's setup of the template's program: instructions, skills, settings.
+        evolve: With --repository: also evolve these: hooks, permissions, mcp.
 
     Raises:
         UserError: there is no such template, the folder is not empty or cannot be written, or the setup cannot be
@@ -175,14 +175,14 @@ def agent_check(
     settings: SettingValues | None = None,
     on_step: OnStep = ignore,
 ) -> AgentCheckView:
-    """Check what would stop a search with an agent: manifest, sizes, packages, start, and dry conversations.
+    """Check an agent for anything that would stop a search: manifest, sizes, packages, start, dry runs.
 
     A scripted model answers at no cost. Exits with 1 if something would stop a search.
 
     Args:
         folder: The agent.
         model: Also let it do one small task with this model; it may cost money.
-        max_usd: Money for that task, default 1.
+        max_usd: Spending limit for that task (default: 1).
         settings: A setting, such as limits.check_s=30; model=NAME only tells the agent that name.
         on_step: is called with each part that takes time.
 

@@ -70,6 +70,11 @@ def report(
     for name, value in (("max_usd", max_usd), ("workers", workers)):
         if value is not None and not performs:
             raise UserError("has an effect only with holdout", argument=name)
+    if performs:
+        from dgm.api.arguments import check_amount, check_workers
+
+        check_amount("max_usd", max_usd)
+        check_workers(workers)
     page, folder = (None if target is None else Path(target) for target in (html, figures))
     if page:
         check_target(page, "html")

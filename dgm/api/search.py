@@ -47,7 +47,7 @@ class Evolution(Results):
         on_event: OnEvent | None = None,
         watcher: Watcher | None = None,
     ) -> "Evolution":
-        """Continue a search, after a stop or a crash; nothing that was paid for is lost.
+        """Continue a search after a stop or a crash; nothing that was paid for is lost.
 
         Actions that were under way are performed first. Changed settings are recorded, and hold for all later sessions.
 

@@ -97,11 +97,11 @@ def simulate(
     Every policy meets the same worlds, so all differences are paired.
 
     Args:
-        policies: Policy, also with changed settings: lineage+gate=hgm, or an own one: module:NAME, or oracle, which
-            knows the truth (default: lineage). Repeatable.
+        policies: Policy, with settings if need be (lineage+gate=hgm); one of yours is module:NAME, and oracle knows the
+            true scores (default: lineage). Repeatable.
         reference: The policy that the others are compared with.
         families: Family of worlds, or a group: reported, reserved, tuning (default: reported). Repeatable.
-        worlds: Number of worlds in each family, or FROM:TO without TO.
+        worlds: Number of worlds in each family, or FROM:TO, TO excluded.
         budget: Evaluations of one search.
         csv: Append each search to this file; the same command continues from it.
         record: Also record the first policy's search in the first world as a run in this folder.

@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from dgm.api.arguments import SettingValues, use_settings
+from dgm.api.arguments import SettingValues, check_workers, use_settings
 from dgm.api.running import run_session
 from dgm.archive.this_machine import machine_name
 from dgm.benchmarks import swebench_images, verification
@@ -96,7 +96,7 @@ def benchmark_show(
     Args:
         name: A name, a folder, or several joined by +.
         task: Show this task.
-        hidden: Show the task's hidden tests and its reference fix, too.
+        hidden: Also show the task's hidden tests and reference fix.
         settings: A setting, such as benchmarks.swebench.subset=papers-60.
 
     Raises:
@@ -120,7 +120,7 @@ def benchmark_fetch(
 ) -> FetchView:
     """Fetch or build the images of a benchmark's tasks with Docker; go on after an interruption.
 
-    Images of SWE-bench are kept within benchmarks.swebench.disk_gb.
+    SWE-bench images take at most benchmarks.swebench.disk_gb.
 
     Args:
         name: The benchmark.
@@ -187,8 +187,7 @@ def benchmark_verify(
         UserError: there is no such task, or no sandbox.
         Infrastructure: the sandboxes' engine failed.
     """
-    if workers < 1:
-        raise UserError(f"{workers} is less than 1", argument="workers")
+    check_workers(workers)
     with use_settings(settings) as chosen:
         engine = choose(chosen.sandbox, chosen)
         opened = open_suite(str(name), engine, chosen.benchmarks, chosen.grading)
@@ -225,7 +224,7 @@ def benchmark_make(
     seed: int = 0,
     image: str | None = None,
 ) -> MadeSuiteView:
-    """Make a suite of the tasks of others: merged, filtered, split anew.
+    """Make a suite from the tasks of others: merge, filter, split again.
 
     Fields of --where: id, kind, split, difficulty, repo, tag, module, license (= or !=), date, f2p, p2p,
     lines, files (< <= > >=, too).
@@ -233,8 +232,8 @@ def benchmark_make(
     Args:
         out: A new folder.
         sources: Suites, or folders of tasks in the layout of Harbor or Terminal-Bench 2.
-        where: Only tasks that meet this, such as kind=bug,history or 'f2p<5'; several: all of them.
-        holdout: Share of the tasks for reports; default: splits stay, a third of imported tasks.
+        where: Only tasks that match, such as kind=bug,history or 'f2p<5'. Repeatable; all must match.
+        holdout: Share of tasks kept for reports (default: keep the splits; a third of imported tasks).
         promotion: With --holdout: share of the tasks that only accept or reject agents.
         by: With --holdout: hold out the newest tasks, whole libraries, or tasks of each kind.
         seed: Random seed of the split.

@@ -22,7 +22,15 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import (
+    App,
+    CoercionError,
+    CycloptsError,
+    MissingArgumentError,
+    Parameter,
+    Token,
+    UnusedCliTokensError,
+)
 from cyclopts.help import HelpEntry, HelpPanel
 from pydantic import BaseModel
 
@@ -38,6 +46,8 @@ WIDTH = 80
 """Columns of help texts."""
 LABELS = 24
 """Widest column of option names in a help text."""
+KINDS = {int: "a whole number", float: "a number"}
+"""Type of an option → what its value has to be."""
 SETTINGS = Parameter(name="--set", metavar="KEY=VALUE", negative=())
 Show = Callable[[Any], int | None]
 """Print what a function returned; may return the exit code."""
@@ -61,10 +71,24 @@ def run_function(function: Callable[..., Any], words: Sequence[str], name: str) 
     try:
         call, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
     except CycloptsError as error:
-        message = " ".join(str(error).split())
-        raise UserError(f"{message[:1].lower()}{message[1:].rstrip('.')} (see {name} --help)") from error
+        raise UserError(f"{_describe_error(error)} (see {name} --help)") from error
     result = call(*bound.args, **bound.kwargs)
     return result if isinstance(result, int) else 0
+
+
+def _describe_error(error: CycloptsError) -> str:
+    subject = error.argument.name if error.argument else ""
+    match error:
+        case UnusedCliTokensError(unused_tokens=[*unused]):
+            return f"unexpected {' '.join(map(repr, unused))}"
+        case MissingArgumentError():
+            return f"{subject} needs a value" if subject.startswith("-") else f"{subject} is missing"
+        case CoercionError(target_type=kind) if kind is bool:
+            return f"{subject} takes no value"
+        case CoercionError(token=Token(value=value), target_type=kind) if kind in KINDS:
+            return f"{subject}: {value!r} is not {KINDS[kind]}"
+    message = " ".join(str(error).split())
+    return f"{message[:1].lower()}{message[1:].rstrip('.')}"
 
 
 def derive(
@@ -137,6 +161,9 @@ def derive_parameters(
         if position is inspect.Parameter.POSITIONAL_OR_KEYWORD:
             position = inspect.Parameter.POSITIONAL_ONLY
         default = parameter.default
+        # cyclopts validates defaults, too: ``worlds: int | str = 20`` is a text here.
+        if kind is str and isinstance(default, int):
+            default = str(default)
         if parameter.name == "settings":
             kind, default = Annotated[list[str] | None, SETTINGS], None
         elif names and parameter.name in names:

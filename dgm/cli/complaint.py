@@ -41,6 +41,8 @@ def complain(error: BaseException) -> int:
             return _print(str(error), FAILED)
         case BrokenPipeError():
             return FAILED  # the reader has gone, as with "| head"
+        case OSError(errno=errno.ENAMETOOLONG):
+            return _print(f"a name is too long: {str(error.filename)[:60]}…", USAGE)
         case OSError(errno=errno.ENOSPC):
             return _print(f"cannot write: {error.strerror}", FAILED)
         case _:

@@ -45,7 +45,7 @@ def doctor(
         assignments: A setting for that call, such as providers.NAME.base_url=URL.
         build: Build sandbox images now instead of at first use (default: python).
         clean: Free space: leftovers of dead processes, images that no run needs.
-        shown_settings: Print all settings, or those whose name or meaning has NAME.
+        shown_settings: Print all settings, or those whose name or meaning contains NAME.
         json: Print JSON.
     """
     if runs and not clean:

@@ -87,7 +87,7 @@ def show(
         if agent is None and not (diff or lineage or task is not None):
             _print_tree(TreeView.load(source), json=json)
             return
-        chosen = find_agent(source, agent or "best")
+        chosen = find_agent(source, "best" if agent is None else agent)
         if task is not None:
             from dgm.views.tasks import AgentTaskView  # loads the protocols of models
 

@@ -125,7 +125,7 @@ run = _command(
     evolve,
     _option("seeds", str | None, "A run with each seed: 1:4 (1, 2 and 3) or 1,2,5."),
     _option("vary", list[str] | None, "A run with each value of a setting.", None, "KEY=A,B"),
-    _option("parallel", int, "Runs at a time (--seeds, --vary).", 1),
+    _option("parallel", int, "Runs at once, with --seeds or --vary.", 1),
     YES,
     omit=("operators", "sandbox", "allow_paid"),
 )

@@ -241,6 +241,9 @@ def _describe_error(error: ErrorDetails, origin: Mapping[str, str]) -> UserError
     path = [str(part) for part in error["loc"]]
     key = ".".join(path)
     if error["type"] != "extra_forbidden":
+        if error["type"] == "model_type":
+            inner = next((name for name in _known_keys(path) if name.startswith(f"{key}.")), f"{key}.…")
+            return _make_error(key, f"{key} is a section; set a key in it, such as {inner}", origin)
         message = error["msg"].removeprefix("Value error, ")
         return _make_error(key, f"{key} = {error['input']!r}: {message[0].lower()}{message[1:]}", origin)
     near = difflib.get_close_matches(key, list(_known_keys(path)), 1, 0.5)

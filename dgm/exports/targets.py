@@ -125,7 +125,11 @@ def export_content(
         raise UserError(f"{target}: {content} is of the whole run; leave out {agent!r}")
     if evaluation is not None and content is not Content.PREDICTIONS:
         raise UserError(f"{target}: only predictions are of an evaluation", argument="evaluation")
-    wanted = find_agent(run, agent or "best") if agent is not None or content in _OF_AGENT else None
+    wanted = (
+        find_agent(run, "best" if agent is None else agent)
+        if agent is not None or content in _OF_AGENT
+        else None
+    )
     replaced: dict[str, int] = {}
     model = None
     match content, wanted:

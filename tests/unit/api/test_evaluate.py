@@ -30,7 +30,7 @@ def archive(tmp_path, monkeypatch):
     [
         (["one:best"], {"split": "other"}, "split", "'other' is none of search, promotion, holdout, all"),
         (["one:best"], {"attempts": 0}, "attempts", "0 is not from 1 to 100"),
-        (["one:best"], {"workers": 0}, "workers", "0 is less than 1"),
+        (["one:best"], {"workers": 0}, "workers", "must be from 1 to"),
         (["one:best"], {"max_usd": float("nan")}, "max_usd", "must be a number above 0"),
         (
             ["one:best"],

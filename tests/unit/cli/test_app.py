@@ -31,6 +31,7 @@ def judge(
     policy: str | Plugin | None = None,
     plugin: Plugin | None = None,
     settings: Mapping[str, Any] | Sequence[str] | None = None,
+    worlds: int | str = 20,
     watcher: object = None,
 ) -> View:
     """Let agents work on every task of a split.
@@ -44,6 +45,7 @@ def judge(
         policy: Search policy.
         plugin: Never an option.
         settings: Any setting.
+        worlds: Number of worlds, or FROM:TO.
         watcher: Never an option.
     """
     code = 3 if max_usd == 0 else 0
