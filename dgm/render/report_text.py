@@ -267,8 +267,9 @@ def render_comparison(view: ComparisonView) -> RenderableType:
 def _run_table(runs: Sequence[ComparedRun]) -> Table:
     holdout = any(run.holdout for run in runs)
     table = Table(box=None, pad_edge=False, header_style="cyan")
-    for name in ("run", "state", "policy"):
-        table.add_column(name, overflow="fold")
+    table.add_column("run", overflow="fold", min_width=12)
+    for name in ("state", "policy"):
+        table.add_column(name, min_width=7)
     for name in (
         "seed",
         "evaluations",

@@ -346,6 +346,8 @@ class Browser(App[None]):
         elif self.finder.has_class("-open"):
             self.finder.remove_class("-open")
             self.pane.focus_content()
+        elif self.screen.query("HelpPanel"):
+            self.action_hide_help_panel()
         elif self._history:
             position = self._history.pop()
             self.agent, self.task_id, self.attempt = position.agent, position.task, position.attempt
