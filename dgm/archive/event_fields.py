@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic import AfterValidator, Field, StringConstraints, TypeAdapter, ValidationError
 
 from dgm.bounded_reading import parse_json
 from dgm.domain import Usage
@@ -48,12 +48,8 @@ class UnusableField(ValueError):
     """A value that its key never has; the message names the key and says why."""
 
 
-_LAZY = ConfigDict(defer_build=True)
-"""Build a check at its first use: commands start faster."""
-
-
 def _make_checks(kinds: Mapping[str, Any]) -> Mapping[str, Callable[[object], object]]:
-    checks = {keys: TypeAdapter(kind, config=_LAZY).validate_python for keys, kind in kinds.items()}
+    checks = {keys: TypeAdapter(kind).validate_python for keys, kind in kinds.items()}
     return {key: check for keys, check in checks.items() for key in keys.split()}
 
 
@@ -73,8 +69,8 @@ _CHECKS = _make_checks(
 )
 """Keys of bodies, and the check of their values; all other values are texts, switches and tables."""
 
-_COMMIT: TypeAdapter[str] = TypeAdapter(Commit, config=_LAZY)
-_COUNTS: TypeAdapter[Counts] = TypeAdapter(Counts, config=_LAZY)
+_COMMIT: TypeAdapter[str] = TypeAdapter(Commit)
+_COUNTS: TypeAdapter[Counts] = TypeAdapter(Counts)
 
 
 def parse_body(text: str) -> dict[str, Any]:

@@ -33,7 +33,7 @@ Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 class Section(BaseModel):
     """A frozen record; an unknown key is an error."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 DEFAULT_EVALUATIONS = 160
