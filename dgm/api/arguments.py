@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -45,6 +46,30 @@ def assignments_of(settings: SettingValues | None) -> Sequence[str]:
     if isinstance(settings, Mapping):
         return [f"{key}={json.dumps(value)}" for key, value in settings.items()]
     return list(settings or ())
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Limits of a search, as an argument of ``evolve`` and ``resume``; None is no limit, or the old one."""
+
+    usd: float | None = None
+    """Cost of all model calls, failed work included."""
+    evaluations: int | None = None
+    """Graded evaluations."""
+    agents: int | None = None
+    """Agents of the archive, the seed included."""
+    tokens: int | None = None
+    """Tokens of all model calls, failed work included."""
+    hours: float | None = None
+    """Wall time of all sessions."""
+    until_score: float | None = None
+    """End when the lower bound of the best agent's rate on the search tasks reaches this share."""
+    patience: int | None = None
+    """End when no better agent was recommended in this many evaluations."""
+
+    def settings(self) -> Mapping[str, float]:
+        """Return the limits by dotted name."""
+        return {f"budget.{name}": limit for name, limit in asdict(self).items() if limit is not None}
 
 
 def split_engine(settings: SettingValues | None) -> tuple[SettingValues, Sequence[str]]:

@@ -1,5 +1,6 @@
 """Searches: ``evolve`` begins one, ``open`` reads it, and ``Evolution.resume`` continues it."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 from dgm import assemble, launch
 from dgm.analysis.budgets import Ending
+from dgm.api import arguments
 from dgm.api.arguments import SettingValues, model_of, name_of, split_engine
 from dgm.api.results import Results
 from dgm.api.running import run_session
@@ -37,6 +39,7 @@ class Evolution(Results):
         *,
         max_usd: float | None = None,
         max_evaluations: int | None = None,
+        budget: arguments.Budget | None = None,
         settings: SettingValues | None = None,
         regrade: bool = False,
         objects: Sequence[Policy | Operator] = (),
@@ -51,6 +54,7 @@ class Evolution(Results):
         Args:
             max_usd: New limit on the cost of all sessions.
             max_evaluations: New limit on the graded evaluations of all sessions.
+            budget: further limits that replace the old ones.
             settings: budget.*, models.*, providers.*, limits.*, scale.*, workers, sandbox, or the new path of
                 the benchmark.
             regrade: Repeat evaluations of agents whose model was refused.
@@ -71,6 +75,7 @@ class Evolution(Results):
             name_of("policies" if hasattr(thing, "next") else "operators", thing)
         others, engine = split_engine(settings)
         limits = {"budget.usd": max_usd, "budget.evaluations": max_evaluations}
+        limits |= budget.settings() if budget else {}
         changes = resolve(None, others, limits).model_dump(mode="json", exclude_unset=True)
         check_unpacked(self.folder)
 
@@ -79,8 +84,8 @@ class Evolution(Results):
                 launch.check_is_search(opened)
                 new_limits = changes.pop("budget", {})
                 new = _change_settings(assemble.settings_of(opened), changes)
-                budget = change_budget(assemble.budget_of(opened, new), new_limits)
-                prepared = await launch.prepare_again(opened, new, budget, watcher, regrade=regrade)
+                new_budget = change_budget(assemble.budget_of(opened, new), new_limits)
+                prepared = await launch.prepare_again(opened, new, new_budget, watcher, regrade=regrade)
                 return await launch.perform(opened, prepared, watcher)
 
         return Evolution.open(self.folder, run_session(perform, watcher))
@@ -97,8 +102,10 @@ def evolve(
     operators: Sequence[str | Operator | type] | str | None = None,
     max_usd: float | None = None,
     max_evaluations: int | None = None,
+    budget: arguments.Budget | None = None,
     workers: int | None = None,
     seed: int | None = None,
+    sandbox: str | None = None,
     settings: SettingValues | None = None,
     allow_paid: bool = False,
     on_event: OnEvent | None = None,
@@ -118,8 +125,10 @@ def evolve(
         operators: What makes children [default: self-edit].
         max_usd: Limit on the cost of model calls.
         max_evaluations: Limit on graded evaluations [default: 160].
+        budget: further limits.
         workers: Parallel actions [default: 2].
         seed: Random seed [default: 0].
+        sandbox: auto, docker or bubblewrap.
         settings: Any setting, such as budget.hours=8.
         allow_paid: whether the model ``auto`` may be one that costs money.
         on_event: is called with each event of the search, model calls left out, once it is on disk.
@@ -135,10 +144,14 @@ def evolve(
     watcher = watcher or Watcher(on_event, allow_paid=allow_paid)
     others, engine = split_engine(settings)
     source = Path(file) if file is not None else None
-    arguments = settings_of_arguments(
-        agent, benchmark, model, policy, operators, max_usd, max_evaluations, workers, seed
-    )
-    chosen = make_paths_absolute(resolve(source, others, arguments))
+    values = {
+        **(budget.settings() if budget else {}),
+        **({"sandbox": sandbox} if sandbox else {}),
+        **settings_of_arguments(
+            agent, benchmark, model, policy, operators, max_usd, max_evaluations, workers, seed
+        ),
+    }
+    chosen = make_paths_absolute(resolve(source, others, values))
     if source:
         require_own_file(source, chosen, file_models(source))
     folder = launch.new_folder(name)
@@ -151,6 +164,11 @@ def evolve(
                 return await launch.perform(run, prepared, watcher)
 
     return Evolution.open(folder, run_session(perform, watcher))
+
+
+async def evolve_async(file: str | Path | None = None, **options: Any) -> Evolution:  # noqa: ANN401
+    """Start a search beside others in the same event loop; arguments and errors of ``evolve``."""
+    return await asyncio.to_thread(evolve, file, **options)
 
 
 def open(name: str | Path) -> Evolution:  # noqa: A001  (as gzip.open, tarfile.open)

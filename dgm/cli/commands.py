@@ -80,10 +80,30 @@ GROUPS = {
 """First word of several commands → what they do together."""
 COMMANDS = {command.name: command for _, group in SECTIONS for command in group}
 
-MOVED: dict[str, str] = {
+MOVED = {
+    "agent ablate --part": "dgm agent ablate AGENT PART",
+    "agent init --from": "dgm agent init FOLDER --template NAME",
+    "agent init --import": "dgm agent init FOLDER --repository FOLDER",
+    "agent list": "dgm agent init --help",
+    "approve --list": "dgm approve RUN",
+    "approve --no": "dgm approve RUN CHILD no",
+    "approve --yes": "dgm approve RUN CHILD yes",
+    "archive gc": "dgm doctor --clean",
     "archive pack": "dgm export RUN FILE.dgm",
+    "archive rm": "dgm doctor --clean RUN",
     "archive unpack": "dgm export FILE.dgm FOLDER/",
     "archive verify": "dgm status FILE.dgm (a packed run is verified when it is opened)",
+    "benchmark calibrate": "dgm evaluate AGENT --benchmark SUITE --split all --attempts 3",
+    "benchmark filter": "dgm benchmark make OUT SUITE --where CONDITION",
+    "benchmark import": "dgm benchmark make OUT FOLDER",
+    "benchmark merge": "dgm benchmark make OUT SUITE SUITE",
+    "benchmark split": "dgm benchmark make OUT SUITE --holdout SHARE --by time",
+    "compare": "dgm report RUN RUN…",
+    "completion": "dgm --install-completion",
+    "diff": "dgm show RUN AGENT [OTHER] --diff",
+    "docs": "the folder docs of the repository",
+    "evaluate --predictions": "dgm evaluate FILE --benchmark SUITE",
+    "evaluate --seed-agent": "dgm evaluate FOLDER",
     "export --evaluations": "dgm export RUN evaluations.csv",
     "export --patch": "dgm export RUN AGENT FILE.patch",
     "export --pr-text": "dgm export RUN AGENT FILE.patch",
@@ -93,79 +113,58 @@ MOVED: dict[str, str] = {
     "export --standalone": "dgm export RUN AGENT FOLDER/",
     "export --trajectories": "dgm export RUN trajectories/",
     "export --tree": "dgm export RUN FILE.graphml",
-    "compare": "dgm report RUN RUN…",
-    "benchmark calibrate": "dgm evaluate AGENT --benchmark SUITE --split all --attempts 3",
-    "evaluate --predictions": "dgm evaluate FILE --benchmark SUITE",
-    "evaluate --seed-agent": "dgm evaluate FOLDER",
-    "evaluate --task": "dgm evaluate RUN:AGENT --tasks TASK",
-    "evaluate --sandbox": "dgm evaluate RUN:AGENT --set sandbox=ENGINE",
-    "solve --agent": "dgm solve RUN:AGENT REPOSITORY PROBLEM",
-    "solve --repo": "dgm solve RUN:AGENT REPOSITORY PROBLEM",
-    "solve --yes": "dgm solve RUN:AGENT REPOSITORY PROBLEM --apply",
-    "replay --perform": "dgm replay RUN --what work",
+    "lineage": "dgm show RUN AGENT --lineage",
+    "list": "dgm status",
+    "log": "dgm show RUN --events",
     "replay --benchmark": "dgm evaluate RUN:seed RUN:AGENT --benchmark SUITE",
-    "completion": "dgm --install-completion",
-    "docs": "the folder docs of the repository",
-    "agent list": "dgm agent init --help",
-    "agent init --from": "dgm agent init FOLDER --template NAME",
-    "agent init --import": "dgm agent init FOLDER --repository FOLDER",
-    "agent ablate --part": "dgm agent ablate AGENT PART",
-    "benchmark mine --holdout": "dgm benchmark mine REPO --set mining.holdout=SHARE",
-    "benchmark mine --since": "dgm benchmark mine REPO --set mining.since=DAY",
-    "benchmark mine --language": "dgm benchmark mine REPO --set mining.language=NAME",
-    "benchmark mine --image": "dgm benchmark mine REPO --set mining.image=docker:NAME",
-    "benchmark mine --report": "dgm benchmark mine REPO --set mining.reports=['GLOB']",
-    "benchmark mine --statement-model": "dgm benchmark mine REPO --model MODEL",
-    "benchmark mine --issues": "dgm benchmark mine REPO --set mining.issues=FILE",
-    "benchmark mine --cpu-hours": "dgm benchmark mine REPO --set mining.processor_hours=HOURS",
-    "benchmark mine --workers": "dgm benchmark mine REPO --set workers=4",
-    **{
-        f"{name} --{option}": f"dgm {name} --set {setting}"
-        for name in (
-            "agent check",
-            "agent ablate",
-            "benchmark verify",
-            "benchmark mine",
-            "benchmark fetch",
-            "doctor",
-        )
-        for option, setting in (("sandbox", "sandbox=NAME"), ("engine", "engine=ADDRESS"))
-    },
-    "archive gc": "dgm doctor --clean",
-    "archive rm": "dgm doctor --clean RUN",
-    "benchmark filter": "dgm benchmark make OUT SUITE --where CONDITION",
-    "benchmark import": "dgm benchmark make OUT FOLDER",
-    "benchmark merge": "dgm benchmark make OUT SUITE SUITE",
-    "benchmark split": "dgm benchmark make OUT SUITE --holdout SHARE --by time",
+    "replay --perform": "dgm replay RUN --what work",
     "sandbox": "dgm doctor --build",
     "sandbox build": "dgm doctor --build",
     "sandbox gc": "dgm doctor --clean",
     "sandbox list": "dgm doctor",
     "settings": "dgm doctor --settings",
-    "trust": "COMMAND --trust",
-    "run --seed-agent": "dgm run --agent PATH",
-    "run --sandbox": "dgm run --set sandbox=ENGINE",
-    "run --engine": "dgm run --set engine=ADDRESS",
-    "run --operator": "dgm run --set operator=NAME",
-    "run --timeout-factor": "dgm run --set limits.time_factor=N",
-    "resume --workers": "dgm resume RUN --set workers=N",
-    "resume --benchmark": "dgm resume RUN --set benchmark=PATH",
-    "resume --engine": "dgm resume RUN --set engine=ADDRESS",
-    "approve --list": "dgm approve RUN",
-    "approve --yes": "dgm approve RUN CHILD yes",
-    "approve --no": "dgm approve RUN CHILD no",
+    "solve --agent": "dgm solve RUN:AGENT REPOSITORY PROBLEM",
+    "solve --repo": "dgm solve RUN:AGENT REPOSITORY PROBLEM",
+    "solve --yes": "dgm solve RUN:AGENT REPOSITORY PROBLEM --apply",
     "sweep": "dgm run FILE --seeds 1:4 --vary KEY=A,B",
-    "list": "dgm status",
     "tree": "dgm show RUN",
-    "diff": "dgm show RUN AGENT [OTHER] --diff",
-    "lineage": "dgm show RUN AGENT --lineage",
-    "log": "dgm show RUN --events",
-} | {
-    f"{command} --{option}": f"dgm {command} --set budget.{option.removeprefix('max-').replace('-', '_')}=N"
-    for command in ("run", "resume")
-    for option in ("patience", "until-score", "max-tokens", "max-agents", "max-hours")
+    "trust": "COMMAND --trust",
 }
 """Former command, or command and option → its form of today."""
+_ANY = {"--sandbox": "sandbox", "--engine": "engine"}
+_SEARCH = {
+    **_ANY,
+    "--operator": "operator",
+    "--timeout-factor": "limits.time_factor",
+    "--until-score": "budget.until_score",
+    "--patience": "budget.patience",
+    "--max-tokens": "budget.tokens",
+    "--max-agents": "budget.agents",
+    "--max-hours": "budget.hours",
+}
+_MINING = {
+    **_ANY,
+    "--workers": "workers",
+    "--cpu-hours": "mining.processor_hours",
+    **{f"--{name}": f"mining.{name}" for name in ("holdout", "since", "language", "image", "issues")},
+}
+SETTINGS = {
+    "run": _SEARCH,
+    "resume": {**_SEARCH, "--workers": "workers", "--benchmark": "benchmark"},
+    "evaluate": {**_ANY, "--timeout-factor": "limits.time_factor"},
+    "benchmark mine": _MINING,
+    **dict.fromkeys(
+        ("solve", "replay", "doctor", "agent check", "agent ablate", "benchmark fetch", "benchmark verify"),
+        _ANY,
+    ),
+}
+"""Command → former option that still works → its setting."""
+RENAMED = {
+    "run": {"--seed-agent": "--agent"},
+    "evaluate": {"--task": "--tasks"},
+    "benchmark mine": {"--statement-model": "--model"},
+}
+"""Command → former option that still works → its new name."""
 
 
 def help_text() -> str:

@@ -8,7 +8,7 @@ import io
 import os
 import sys
 
-from dgm.cli.commands import COMMANDS, GROUPS, MOVED, CommandSpec, group_help, help_text
+from dgm.cli.commands import COMMANDS, GROUPS, MOVED, RENAMED, SETTINGS, CommandSpec, group_help, help_text
 
 HELP = ("--help", "-h")
 
@@ -83,11 +83,34 @@ def _invoke(words: list[str]) -> int:
     for option in (word.partition("=")[0] for word in rest if word.startswith("--")):
         if moved := MOVED.get(f"{spec.name} {option}"):
             raise UserError(f"'dgm {spec.name} {option}' is now '{moved}'")
+    rest = _translate(spec.name, rest)
     module, _, attribute = spec.target.partition(":")
     # The browser's library restores the terminal by itself, and the browser has nothing else to clean up.
     with contextlib.nullcontext() if spec.name == "browse" else allow_interrupts():
         function = getattr(import_module(module), attribute)
         return run_function(function, rest, f"dgm {spec.name}")
+
+
+def _translate(command: str, words: list[str]) -> list[str]:
+    """Return the words with former options in their new form, and print a note about each."""
+    translated = list[str]()
+    settings, names = SETTINGS.get(command, {}), RENAMED.get(command, {})
+    while words:
+        word, *words = words
+        option, equals, value = word.partition("=")
+        if option in settings and (equals or words):
+            if not equals:
+                value, *words = words
+            sys.stderr.write(f"note: {option} is now --set {settings[option]}=…\n")
+            translated += ["--set", f"{settings[option]}={value}"]
+        elif option in names:
+            sys.stderr.write(f"note: {option} is now {names[option]}\n")
+            translated.append(names[option] + equals + value)
+        elif option == "--":
+            return [*translated, word, *words]
+        else:
+            translated.append(word)
+    return translated
 
 
 def _find_command(words: list[str]) -> CommandSpec:

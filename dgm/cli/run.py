@@ -127,7 +127,7 @@ run = _command(
     _option("vary", list[str] | None, "A run with each value of a setting.", None, "KEY=A,B"),
     _option("parallel", int, "Runs at a time (--seeds, --vary).", 1),
     YES,
-    omit=("operators", "allow_paid"),
+    omit=("operators", "sandbox", "allow_paid"),
 )
 resume = _command(_resume, Evolution.resume, RUN, YES, omit=("allow_paid", "objects"))
 

@@ -49,13 +49,19 @@ def test_the_package_imports_nothing_of_itself():
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=False)
     if done.returncode == 0:  # -S: where the package is found without site-packages
         assert done.stdout.split("]")[0] == "["
-    assert {"evolve", "evolve_batch", "open", "replay"} <= set(dir(dgm))
+    assert {"evolve", "evolve_batch", "open", "Budget"} <= set(dir(dgm))
+
+
+def test_a_budget_is_its_settings():
+    assert dgm.Budget(usd=2, hours=8).settings() == {"budget.usd": 2, "budget.hours": 8}
 
 
 @pytest.mark.starts_processes
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        ({"budget": dgm.Budget(agents=-1)}, r"budget\.agents: -1"),
+        ({"sandbox": "vm"}, "sandbox"),
         ({"max_usd": -3}, r"max_usd: -3: input should be greater than 0"),
         ({"settings": {"limits.cals": 3}}, r"limits\.cals: unknown setting 'limits\.cals'"),
         ({"file": "settings.toml"}, r"settings\.toml: no such settings file"),

@@ -1,0 +1,35 @@
+"""The public names of dgm; ``dgm`` itself imports them when the first of them is asked for."""
+
+from dgm.api.ablating import agent_ablate as agent_ablate
+from dgm.api.arguments import Budget as Budget
+from dgm.api.batching import BatchView as BatchView
+from dgm.api.batching import evolve_batch as evolve_batch
+from dgm.api.control import approve as approve
+from dgm.api.control import stop as stop
+from dgm.api.evaluating import evaluate as evaluate
+from dgm.api.exporting import export as export
+from dgm.api.machine import build_images as build_images
+from dgm.api.machine import clean as clean
+from dgm.api.machine import doctor as doctor
+from dgm.api.machine import settings as settings
+from dgm.api.mining import benchmark_mine as benchmark_mine
+from dgm.api.own_agent import agent_check as agent_check
+from dgm.api.own_agent import agent_init as agent_init
+from dgm.api.report import report as report
+from dgm.api.runs import runs as runs
+from dgm.api.search import Evolution as Evolution
+from dgm.api.search import evolve as evolve
+from dgm.api.search import evolve_async as evolve_async
+from dgm.api.search import open as open
+from dgm.api.simulating import Simulation as Simulation
+from dgm.api.simulating import families as families
+from dgm.api.simulating import simulate as simulate
+from dgm.api.solving import Solution as Solution
+from dgm.api.solving import solve as solve
+from dgm.api.suites import benchmark_fetch as benchmark_fetch
+from dgm.api.suites import benchmark_list as benchmark_list
+from dgm.api.suites import benchmark_make as benchmark_make
+from dgm.api.suites import benchmark_show as benchmark_show
+from dgm.api.suites import benchmark_verify as benchmark_verify
+from dgm.api.trusting import trust as trust
+from dgm.views.evaluation import EvaluationView as EvaluationView
