@@ -305,8 +305,9 @@ def find_object(group: str, reference: str) -> Any:  # noqa: ANN401  (whatever i
         for part in path.split("."):
             thing = getattr(thing, part)
     except (Exception, SystemExit) as error:  # a module may raise anything when it is imported
+        hint = "; put its folder on PYTHONPATH" if isinstance(error, ModuleNotFoundError) else ""
         raise UserError(
-            f"{subject} cannot be imported here ({type(error).__name__}: {error}); put its folder on PYTHONPATH"
+            f"{subject} cannot be imported here ({type(error).__name__}: {error}){hint}"
         ) from error
     if _is_factory(thing) and not isinstance(thing, type):
         raise UserError(f"{subject} is a function, which only the program that has it may pass; name a class")

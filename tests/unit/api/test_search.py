@@ -121,7 +121,7 @@ def test_what_cannot_be_found_again_says_so():
         ("__main__:Mine", "cannot be imported again"),
         ("no_such_module:Mine", "put its folder on PYTHONPATH"),
         ("os:abort", "is a function"),
-        (f"{__name__}:Missing", "cannot be imported here"),
+        (f"{__name__}:Missing", r"no attribute .Missing.\)$"),
     ):
         with pytest.raises(UserError, match=said):
             plugins.find_object("operators", reference)
