@@ -36,7 +36,7 @@ from pydantic import BaseModel
 
 from dgm.cli.steps import StepDisplay
 from dgm.consents import ConsentNeeded
-from dgm.errors import UserError
+from dgm.errors import UserError, option_name
 from dgm.render.safe import one_line
 
 T = TypeVar("T")
@@ -72,6 +72,11 @@ def run_function(function: Callable[..., Any], words: Sequence[str], name: str) 
         call, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
     except CycloptsError as error:
         raise UserError(f"{_describe_error(error)} (see {name} --help)") from error
+    for parameter, value in bound.arguments.items():
+        if value == "" or (isinstance(value, tuple) and "" in value):
+            is_option = bound.signature.parameters[parameter].kind is inspect.Parameter.KEYWORD_ONLY
+            label = option_name(parameter) if is_option else parameter.upper()
+            raise UserError(f"{label}: must not be empty")
     result = call(*bound.args, **bound.kwargs)
     return result if isinstance(result, int) else 0
 

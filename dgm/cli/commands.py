@@ -88,6 +88,7 @@ MOVED = {
     "approve --list": "dgm approve RUN",
     "approve --no": "dgm approve RUN CHILD no",
     "approve --yes": "dgm approve RUN CHILD yes",
+    "archive": "dgm export, dgm status or dgm doctor --clean",
     "archive gc": "dgm doctor --clean",
     "archive pack": "dgm export RUN FILE.dgm",
     "archive rm": "dgm doctor --clean RUN",

@@ -21,6 +21,7 @@ from dgm.cli.complaint import FAILED, INTERRUPTED, LIMIT, USAGE
 from dgm.cli.output import make_console
 from dgm.cli.signals import print_line
 from dgm.cli.watching import TerminalWatcher
+from dgm.errors import UserError
 from dgm.render import fmt
 from dgm.render.safe import one_line
 from dgm.render.text import render_run
@@ -88,7 +89,11 @@ def _run(
     **options: Any,
 ) -> int:
     watcher = TerminalWatcher(quiet=json, yes=yes)
+    if seeds is not None and "seed" in options:
+        raise UserError("contradicts the seeds; give one of them", argument="seed")
     if seeds is None and not vary:
+        if parallel != 1:
+            raise UserError("needs seeds or values to vary", argument="parallel")
         watcher.names_run = "name" not in options
         return _search(lambda: evolve(file, watcher=watcher, **options), watcher, trust=trust)
     name, texts = options.pop("name", None), options.pop("settings", ())

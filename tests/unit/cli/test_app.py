@@ -86,7 +86,10 @@ def test_view_gives_the_exit_code():
         (["r", "--split", "no"], "holdout"),
         (["r", "--plugin", "x"], "--plugin"),
         (["r", "--watcher", "x"], "--watcher"),
+        (["r", "--policy", ""], "--policy: must not be empty"),
         ([], "RUN"),
+        ([""], "RUN: must not be empty"),
+        (["r", ""], "AGENTS: must not be empty"),
     ],
 )
 def test_wrong_words_are_user_errors(words, message):
