@@ -241,8 +241,8 @@ def _describe_error(error: ErrorDetails, origin: Mapping[str, str]) -> UserError
     path = [str(part) for part in error["loc"]]
     key = ".".join(path)
     if error["type"] != "extra_forbidden":
-        if error["type"] == "model_type":
-            inner = next((name for name in _known_keys(path) if name.startswith(f"{key}.")), f"{key}.…")
+        inner = next((name for name in _known_keys(path) if name.startswith(f"{key}.")), "")
+        if error["type"] == "model_type" and inner:
             return _make_error(key, f"{key} is a section; set a key in it, such as {inner}", origin)
         message = error["msg"].removeprefix("Value error, ")
         return _make_error(key, f"{key} = {error['input']!r}: {message[0].lower()}{message[1:]}", origin)

@@ -88,7 +88,6 @@ def test_hidden_tests_and_the_fix_are_shown_on_request(suite, capsys):
         (("make", "x", "starter", "--by", "size"), "size"),
         (("filter", "starter"), "dgm benchmark make"),
         (("lsit",), "did you mean 'benchmark list'?"),
-        (("verify", "starter", "--sandbox", "docker"), "--set sandbox=NAME"),
     ],
 )
 def test_bad_input_is_one_line(capsys, words, message):
