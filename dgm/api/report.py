@@ -9,7 +9,7 @@ from dgm.analysis.budgets import Ending, Reason
 from dgm.api.running import run_session
 from dgm.api.watcher import OnEvent, Watcher
 from dgm.archive.durable import write_durably
-from dgm.archive.finding import find_run
+from dgm.archive.finding import check_unpacked, find_run
 from dgm.archive.run import Run
 from dgm.errors import UserError
 from dgm.evaluation.control import MOST
@@ -100,6 +100,7 @@ def report(
         attempts, session = control_attempts if control else None, watcher or Watcher(on_event)
         with Run.open(find_run(str(folders[0]), write=True)) as run:
             check_is_search(run)
+            check_unpacked(run.folder)
             ending = run_session(
                 lambda: perform_holdout(
                     run, session, max_usd=max_usd, control_attempts=attempts, workers=workers, confirm=confirm

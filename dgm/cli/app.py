@@ -66,7 +66,7 @@ def run_function(function: Callable[..., Any], words: Sequence[str], name: str) 
         help_format="plaintext",
         help_formatter=_HelpFormatter(),
         version_flags=[],
-        default_parameter=Parameter(negative=()),
+        default_parameter=Parameter(negative=(), allow_repeating=True),
     )
     try:
         call, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)

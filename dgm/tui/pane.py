@@ -107,7 +107,7 @@ class TextView(RichLog):
 
     BINDING_GROUP_TITLE = "Text"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("right_curly_bracket", "section(1)", "Next section"),
+        Binding("right_curly_bracket", "section(1)", "Next section", show=False),
         Binding("left_curly_bracket", "section(-1)", "Previous section", show=False),
     ]
 

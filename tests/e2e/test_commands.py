@@ -104,7 +104,7 @@ def test_resume_goes_on_with_a_larger_budget(dgm, searched):
 
 
 def test_report_compares_on_the_holdout(dgm, searched):
-    assert "not evaluated" in dgm("report", "small").stdout
+    assert "no agent is better: the policy recommends the seed itself" in dgm("report", "small").stdout
     assert dgm.json("report", "small")["holdout"] is None
 
 
@@ -144,7 +144,7 @@ def test_stop_of_a_run_that_does_not_run(dgm, searched):
         (["run", "--agent", "/usr/share", "--name", "n10"], "/usr/share"),
         (["run", "--agent", "/nowhere/at/all", "--name", "n11"], "/nowhere/at/all"),
         (["run", "--model", "offline", "--name", "../outside"], "name"),
-        (["run", "--model", "offline", "--name", ""], "--name: '': a run's name"),
+        (["run", "--model", "offline", "--name", ""], "--name: must not be empty"),
         (["run", "--model", "offline", "--seed", "-1"], "seed = -1: expected a number from 0 on"),
         (["run", "--nmae", "x"], "unknown option: --nmae"),
         (["resume", "small", "--max-evaluations", "-1"], "-1"),

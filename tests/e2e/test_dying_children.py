@@ -73,6 +73,7 @@ def test_a_search_whose_children_all_die_ends_with_their_cause(dgm, tmp_path):
         1,
     )
     assert facts["dead_end"]["output"][0].startswith("the sum is ")
-    page = dgm("report", "dying", "--html", "-").stdout
+    dgm("report", "dying", "--html", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "The search could not go on" in page
     assert "What may help: more processor time for the self-check (limits.check_s)" in page

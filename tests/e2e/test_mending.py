@@ -82,7 +82,7 @@ def test_what_a_resume_mends_holds_from_then_on_and_replays(dgm, tmp_path):
     program("replay", "it", "--what", "evaluations")
     program("replay", "it", "--what", "work")
 
-    program("archive", "pack", "it", tmp_path / "it.dgm")
-    program("archive", "unpack", tmp_path / "it.dgm", tmp_path / "unpacked")
-    program("archive", "verify", tmp_path / "unpacked")
+    program("export", "it", tmp_path / "it.dgm")
+    program("status", tmp_path / "it.dgm")
+    program("export", tmp_path / "it.dgm", f"{tmp_path}/unpacked/")
     assert program.json("status", tmp_path / "unpacked")["withdrawn"] == EVALUATIONS

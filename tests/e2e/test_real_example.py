@@ -41,7 +41,7 @@ def decisions(dgm):
 
 def test_its_report_claims_nothing_that_was_not_shown(dgm):
     said = dgm("report", NAME).stdout
-    assert "no agent is: the policy recommends the seed itself" in said
+    assert "no agent is better: the policy recommends the seed itself" in said
     assert "it is better" not in said
 
 

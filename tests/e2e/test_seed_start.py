@@ -45,7 +45,8 @@ def test_a_seed_that_cannot_start_ends_the_command(dgm, tmp_path, kind, command)
     write_folder(source, tmp_path / "agent")
     with WireServer(key=KEY, models=(PROVIDER.own_name,)) as server:
         program = replace(dgm, archive=tmp_path / "archive", environment={PROVIDER.key_env: KEY})
-        words = [*PROVIDER.words(server.url), "--set", "sandbox=bubblewrap", "--agent", tmp_path / "agent"]
+        agent = ["--agent", tmp_path / "agent"] if command == "run" else [tmp_path / "agent"]
+        words = [*PROVIDER.words(server.url), "--set", "sandbox=bubblewrap", *agent]
         refused = program(command, *words, code=2)
         assert not server.requests
     assert len(refused.stderr.strip().splitlines()) == 1
