@@ -245,7 +245,7 @@ def _confirm(question: str, *, yes: bool | None, pause: Callable[[], None]) -> b
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         if yes is None:
             return False
-        raise UserError(f"{line}; nobody can be asked here: add --yes to go on")
+        raise UserError(f"{line}; there is no terminal to ask on: add --yes to go on")
     return confirm(f"{line}; go on?")
 
 

@@ -323,7 +323,7 @@ def test_bubblewrap_refuses_images():
             pass
 
     for wanted in (spec("x"), SandboxSpec("python", filled={"/testbed": "/x"})):
-        with pytest.raises(UserError, match="--sandbox docker"):
+        with pytest.raises(UserError, match="set sandbox to docker"):
             asyncio.run(work(wanted))
 
 
