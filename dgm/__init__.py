@@ -16,8 +16,9 @@ def __getattr__(name: str) -> object:
     from importlib.util import find_spec
 
     if not name.startswith("_"):
-        # Modules first: the public names import nearly all of them.
-        if find_spec(f"dgm.{name}"):
+        # Modules first: the public names import nearly all of them. A folder that only holds old bytecode is none.
+        spec = find_spec(f"dgm.{name}")
+        if spec and spec.origin:
             return import_module(f"dgm.{name}")
         public = import_module("dgm.public")
         if hasattr(public, name):
