@@ -88,12 +88,12 @@ class AblationPlan:
     @property
     def most_usd(self) -> float:
         """The greatest cost of what is missing, by the limits; 0 if the model costs nothing."""
-        each = max_evaluation_usd(self.request.settings, self.price) if self.price else 0.0
-        return self.missing * each
+        evaluation_usd = max_evaluation_usd(self.request.settings, self.price) if self.price else 0.0
+        return self.missing * evaluation_usd
 
     @property
     def is_unbounded(self) -> bool:
-        """Whether it would spend money without a limit."""
+        """True if the ablation costs money and has no limit."""
         return bool(self.missing and self.price and self.usd_limit is None)
 
     def describe(self) -> str:

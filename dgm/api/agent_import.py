@@ -477,11 +477,11 @@ def _write_manifest(files: dict[str, Entry], evolves: Sequence[str], fixed: Sequ
     """Write to ``agent.toml`` what evolution edits, and let the check begin with that of the settings."""
     text = files[CONTRACT].data.decode("utf-8")
     agent = parse_toml(files[CONTRACT].data)["agent"]
-    kept = [path for path in agent.get("protected", []) if path.removesuffix("**") not in evolves]
+    protected = [path for path in agent.get("protected", []) if path.removesuffix("**") not in evolves]
     values = {
         "check": ["python3", "-I", CHECK, *agent["check"]],
         "editable": list(evolves),
-        "protected": list(dict.fromkeys([*kept, *fixed])),
+        "protected": list(dict.fromkeys([*protected, *fixed])),
     }
     for key, value in values.items():
         line = f"{key} = {format_value(value)}\n"
@@ -492,8 +492,8 @@ def _write_manifest(files: dict[str, Entry], evolves: Sequence[str], fixed: Sequ
 
 def _pin_version(files: dict[str, Entry], setup: AgentSetup, repository: Path) -> tuple[str, str]:
     """Let the agent run the version that the user has installed, if that is known and takes no lock of npm."""
-    place = MANIFEST if MANIFEST in files else CONTRACT
-    text = files[place].data.decode("utf-8")
+    file = MANIFEST if MANIFEST in files else CONTRACT
+    text = files[file].data.decode("utf-8")
     # An entry of npm is "NAME": "VERSION" or "NAME": "npm:OTHER@VERSION-PLATFORM", one of Python is "NAME==VERSION".
     entry = re.compile(rf'(?<=")({setup.packages})("\s*:\s*"(?:npm:[^"]*@)?|==)({_VERSION.pattern})')
     versions = [match[-1] for match in entry.findall(text)]
@@ -501,10 +501,10 @@ def _pin_version(files: dict[str, Entry], setup: AgentSetup, repository: Path) -
     installed = find_version(setup, repository)
     if not installed:
         return pinned, f"{setup.program} is not installed here"
-    if installed != pinned and place == MANIFEST:
+    if installed != pinned and file == MANIFEST:
         advice = f"write it into {MANIFEST} and run: npm install --package-lock-only"
         return pinned, f"{installed} is installed here; to have it, {advice}"
-    files[place] = Entry(entry.sub(lambda match: match[0].removesuffix(match[3]) + installed, text).encode())
+    files[file] = Entry(entry.sub(lambda match: match[0].removesuffix(match[3]) + installed, text).encode())
     return installed, "as installed here"
 
 

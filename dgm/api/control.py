@@ -23,11 +23,11 @@ REASON_CELLS = 300
 
 
 class StopView(View):
-    """What became of a request to stop."""
+    """The answer to a request to stop."""
 
     run: str
     stopped: bool
-    """Whether a process performs the run, and was asked."""
+    """True if a process was running the search and was asked to stop."""
     pid: int | None = None
     host: str = ""
     """The process's machine, if it is another one."""
@@ -109,7 +109,7 @@ class ApprovalView(View):
     run: str
     folder: str
     running: bool
-    """Whether a process performs the search, which then reads an answer within a second; else a resume reads it."""
+    """True if the search is running and reads an answer within a second; otherwise ``resume`` reads it."""
     children: tuple[WaitingChildView, ...]
     answered: int | None = None
     """The child that was answered for now."""

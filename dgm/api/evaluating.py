@@ -89,7 +89,7 @@ class Contestant:
     """Key of the agent's entry in the evaluation."""
     source: Callable[[], Snapshot]
     vetted: bool = False
-    """Whether the agent passed vetting at birth, or was the seed of a search."""
+    """True if the agent passed vetting at birth or was the seed of a search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class EvaluationRequest:
     settings: Settings
     chosen: EvaluationChoice
     named_model: bool = False
-    """Whether the folder's name contains the model."""
+    """True if the folder's name contains the model."""
 
     @property
     def split(self) -> str:

@@ -60,7 +60,7 @@ class EvaluationSession:
     tasks: Sequence[Task]
     open_search: OpenSearch
     missing: bool
-    """Whether an evaluation is left to perform."""
+    """True if an evaluation is missing."""
     settings: Settings | None = None
     """None if no model is called; else the costs are forecast."""
 

@@ -26,6 +26,7 @@ from dgm.models.keys import read_key
 from dgm.models.local_servers import USUAL, LocalServer, Probe
 from dgm.models.pricing import Prices
 from dgm.models.providers import PROVIDER_KINDS, ProviderKind, all_variables
+from dgm.render import fmt
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
 from dgm.sandboxes.choose import choose_auto, is_unbounded_accepted
 from dgm.sandboxes.docker import DockerEngine
@@ -202,22 +203,22 @@ async def _check_sandboxes(on_step: OnStep) -> list[CheckRow]:
         from dgm.sandboxes.ray.engine import diagnose_nodes
 
         on_step(Step(RAY))
-        found = [*await probe(RAY), await diagnose_nodes()]
-        usable = is_fit(found, RAY, unbounded=is_unbounded_accepted())
-        return [*map(_row_of, found), CheckRow(check=CHOSEN, ok=usable, required=True, detail=RAY)]
+        diagnosis = [*await probe(RAY), await diagnose_nodes()]
+        usable = is_fit(diagnosis, RAY, unbounded=is_unbounded_accepted())
+        return [*map(_row_of, diagnosis), CheckRow(check=CHOSEN, ok=usable, required=True, detail=RAY)]
     addresses = resolve_addresses() if find_named_engine() else ()
     if len(addresses) > 1:
         return await _check_engines(addresses, on_step)
     on_step(Step("opening a sandbox of docker"))
-    found = [*probe_images(), *await probe("docker")]
+    diagnosis = [*probe_images(), *await probe("docker")]
     on_step(Step("opening a sandbox of bubblewrap"))
-    found += await probe("bubblewrap")
-    rows = [*map(_row_of, found)]
+    diagnosis += await probe("bubblewrap")
+    rows = [*map(_row_of, diagnosis)]
     try:
         chosen, reason = choose_auto()
     except DgmError as error:
         return [*rows, CheckRow(check=CHOSEN, ok=False, required=True, detail=str(error))]
-    usable = is_fit(found, chosen.name, unbounded=is_unbounded_accepted())
+    usable = is_fit(diagnosis, chosen.name, unbounded=is_unbounded_accepted())
     detail = chosen.name if usable or not reason else f"{chosen.name}, since {reason}"
     flaw = "" if usable else ", which fails a check above: no search can run in it"
     return [*rows, CheckRow(check=CHOSEN, ok=usable, required=True, detail=f"{detail}{flaw}")]
@@ -233,11 +234,11 @@ async def _check_engines(addresses: Sequence[EngineAddress], on_step: OnStep) ->
     for address in addresses:
         on_step(Step(address.url))
         with use_engine(address.url, address.origin):
-            found = await probe("docker")
+            diagnosis = await probe("docker")
             capacity = _capacity(address, idents)
-        if is_fit(found, "docker", unbounded=is_unbounded_accepted()):
+        if is_fit(diagnosis, "docker", unbounded=is_unbounded_accepted()):
             fit.append(address.url)
-        rows += [_row_of(row, f"{address.url}: {row.name.removeprefix('docker: ')}") for row in found]
+        rows += [_row_of(row, f"{address.url}: {row.name.removeprefix('docker: ')}") for row in diagnosis]
         rows += [capacity] if capacity else []
     detail = f"docker, on {len(fit)} of {len(addresses)} engines: {' '.join(fit)}"
     if not fit:
@@ -311,9 +312,7 @@ def _check_key(kind: ProviderKind) -> CheckRow:
 
 
 def _check_server(server: LocalServer, models: Sequence[str]) -> CheckRow:
-    more = f" and {len(models) - MODELS_SHOWN} more" if len(models) > MODELS_SHOWN else ""
-    shown = ", ".join(models[:MODELS_SHOWN]) + more
-    detail = f"{server.base_url}: {shown or 'does not answer'}"
+    detail = f"{server.base_url}: {fmt.listing(models, MODELS_SHOWN) if models else 'does not answer'}"
     return CheckRow(check=f"model server: {server.name}", ok=bool(models), detail=detail)
 
 

@@ -193,8 +193,8 @@ def agent_check(
     check_amount("max_usd", max_usd)
     if max_usd is not None and not model:
         raise UserError("nothing is paid without a model; name one", argument="max_usd")
-    place = Path(folder)
-    if not place.is_dir():
+    path = Path(folder)
+    if not path.is_dir():
         raise UserError(
             f"{folder}: not a folder", hint=Hint("to make an agent there", "agent init", (str(folder),))
         )
@@ -204,9 +204,9 @@ def agent_check(
             limits = resolved.limits.model_copy(update={"usd": max_usd or MAX_USD})
             resolved = resolved.model_copy(update={"limits": limits})
         spent = UsageJournal()
-        findings = run_session(lambda: _check(place, resolved, bool(model), spent, on_step))
+        findings = run_session(lambda: _check(path, resolved, bool(model), spent, on_step))
     fit = all(finding.level != "stop" for finding in findings)
-    return AgentCheckView(folder=place, fit=fit, findings=tuple(findings), usd=spent.usage.usd)
+    return AgentCheckView(folder=path, fit=fit, findings=tuple(findings), usd=spent.usage.usd)
 
 
 async def _check(
@@ -286,8 +286,8 @@ def stop(part: str, message: str, advice: str) -> Finding:
 def judge_files(source: Snapshot, contract: Contract, limits: LimitSettings) -> Iterator[Finding]:
     """Yield the findings about an agent's own files."""
     size = sum(len(entry.data) for entry in source.values())
-    most = f"at most {limits.agent_files} files, {fmt.size(limits.agent_bytes)}"
-    message = f"{fmt.count(len(source), 'file')}, {fmt.size(size)} ({most})"
+    bound = f"at most {limits.agent_files} files, {fmt.size(limits.agent_bytes)}"
+    message = f"{fmt.count(len(source), 'file')}, {fmt.size(size)} ({bound})"
     if len(source) > limits.agent_files or size > limits.agent_bytes:
         setting = f"limits.agent_files={len(source) * 2} and limits.agent_bytes={size * 2}"
         yield stop("sizes", message, f"take out what is not the agent's own, or set {setting}")
@@ -493,5 +493,4 @@ def _last_line(output: bytes) -> str:
 
 
 def _shorten(names: Sequence[str]) -> str:
-    shown = ", ".join(sorted(names)[:_SHOWN])
-    return shown + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+    return fmt.listing(sorted(names), _SHOWN)

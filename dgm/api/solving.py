@@ -69,7 +69,7 @@ class Solution(View):
     changed: tuple[str, ...]
     """Files that the change creates, changes or removes."""
     applied: bool
-    """Whether the change was applied at once."""
+    """True if the change was applied to the repository."""
     patch_file: str | None
     """Where a change is kept that was not applied, byte for byte."""
     left_out: dict[str, int]

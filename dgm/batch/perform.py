@@ -30,7 +30,7 @@ OVER = (0, 3)
 
 
 class Stage(StrEnum):
-    """What is to be done about a run."""
+    """The stage of a run within its batch."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -55,7 +55,7 @@ class RunState:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is left to do."""
+        """True if the run needs no further session."""
         return self.stage in (Stage.FINISHED, Stage.SPENT)
 
 

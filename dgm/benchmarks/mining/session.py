@@ -73,11 +73,11 @@ class MiningOptions:
     setup: str = ""
     """Shell command that installs packages into ``$DGM_PACKAGES``."""
     test: str = ""
-    """How the tests are called; what of it is taken over depends on the language (``calls``)."""
+    """Command that runs the tests; ``calls`` says which of its options each language keeps."""
     model: str = ""
     """Model that writes the statements; empty: they show the failing tests."""
     update: bool = False
-    """Whether ``out`` exists and gets the tasks of what was committed since."""
+    """True if ``out`` exists and gets tasks from newer commits."""
     workers: int = 2
     settings: MiningSettings = field(default_factory=MiningSettings)
 
