@@ -105,8 +105,6 @@ ROOT_BONUS = 0.3
 """Added to the seed's skill where the search compares: it is left only on evidence."""
 HORIZON = 6
 """Generations that a parent is judged over."""
-SPREAD = 1.0
-"""Factor on a parent's standard deviation: optimism about what descendants can become."""
 REACH = 1.5
 """Standard deviations: a line further behind the best agent is passed over as long as any is within reach. Far below,
 what promises most is the least known, and a search would follow one failing line from newest to newest."""
@@ -115,8 +113,6 @@ PENDING_EXPANSION = 0.1
 LATER_GENERATIONS = 2.0
 """Factor on an expansion's worth: a good child has children in turn. With 1 the archive stays too small for a good end,
 with 5 there are too many agents to tell apart in the first half of a budget."""
-LONE_GAP = 0.0
-"""How far behind the best agent a rival is imagined where there is none yet."""
 SEED_RESULTS = 60
 """On so many tasks the seed is tried at most before it has a child. Alone it has no rival that would say when its
 evaluations stop paying."""

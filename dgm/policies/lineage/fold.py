@@ -57,8 +57,9 @@ class Fold:
                 dead = outcome.parents[0]
                 self._deaths[dead] = self._deaths.get(dead, 0) + 1
             case TaskGraded(action, outcome):
-                self._end(action, 0, outcome.cost.seconds)
+                self._under_way.discard(action)
                 if outcome.verdict is not Verdict.INVALID:
+                    self._end(action, 0, outcome.cost.seconds)
                     solved = outcome.verdict is Verdict.RESOLVED
                     self.posterior.graded(outcome.agent, self._number(outcome.task), solved, outcome.attempt)
             case VerdictWithdrawn(what=what, verdict=verdict):

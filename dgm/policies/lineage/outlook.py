@@ -18,7 +18,6 @@ from dgm.policies.lineage.constants import (
     FERTILITY_WEIGHT,
     HORIZON,
     LATER_GENERATIONS,
-    LONE_GAP,
     MANY_WORKERS,
     PENDING_EXPANSION,
     PROBES,
@@ -26,7 +25,6 @@ from dgm.policies.lineage.constants import (
     ROOT_BONUS,
     SEED_RESULTS,
     SEED_SHARE,
-    SPREAD,
     TASK_SHARE,
     TASK_SHARE_POWER,
 )
@@ -240,7 +238,7 @@ class Outlook:
             index = np.maximum(index, self._posterior.anchor + gain + drift)
         variance = self._tt + 2 * HORIZON * self._tm + HORIZON**2 * self._mm + self._posterior.laws.q
         ahead: Array = index - PENDING_EXPANSION * self._growing - self._top
-        return ahead, SPREAD * np.sqrt(np.maximum(variance, 0.0))
+        return ahead, np.sqrt(np.maximum(variance, 0.0))
 
     def _fertility(self) -> Array:
         """Return each agent's chance of a birth; it falls with stillborn children, so that no parent is tried for ever.
@@ -263,7 +261,7 @@ class Outlook:
         best = leader(standing)
         top = float(standing[best])
         rivals = np.full(len(standing), top)
-        standing[best] = top - LONE_GAP if np.count_nonzero(counted) == 1 else -np.inf
+        standing[best] = top if np.count_nonzero(counted) == 1 else -np.inf
         rivals[best] = standing.max()
         return AgentId(best), top, rivals
 

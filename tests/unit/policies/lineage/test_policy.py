@@ -299,6 +299,25 @@ def test_the_cost_of_an_expansion_is_measured_in_tokens():
     assert folded(log).outlook(log.tree).expansion_cost == pytest.approx(4.0)
 
 
+def test_evaluations_that_the_provider_failed_do_not_make_an_expansion_dearer():
+    def measured(outage):
+        log = Log()
+        log.born()
+        for task in TASKS:
+            what = Evaluate(AgentId(0), task)
+            action = start(log, what)
+            if outage:
+                log.add(TaskGraded(action, Evaluation(AgentId(0), task, 0, Verdict.INVALID, "no answer")))
+                log.add(ActionStarted(action, what, again=True))
+            log.add(_call(action, "solve", 200))
+            log.add(TaskGraded(action, Evaluation(AgentId(0), task, 0, Verdict.RESOLVED, "")))
+        log.add(_call(log.tree.next_action, "improve", 600))
+        stillborn(log, 0)
+        return folded(log).outlook(log.tree).expansion_cost
+
+    assert measured(outage=False) == measured(outage=True) == pytest.approx(3.0)
+
+
 @pytest.mark.parametrize("calls", [[], [("solve", 100)]])
 def test_without_tokens_the_cost_of_an_expansion_is_measured_in_seconds(calls):
     log = Log()
