@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgm.domain import Expand
-from dgm.policies.lineage.hyper import Facts, Laws, log_likelihood, step_at
-from dgm.policies.lineage.passes import Beliefs
-from dgm.policies.lineage.steps import Step
+from dgm.policies.lineage.learn import Laws, log_likelihood
+from dgm.policies.lineage.posterior import Step
 from tests.support import lineage_dense as dense
 from tests.support.runs.life import Life
 from tests.support.runs.trees import Log, named
@@ -36,24 +35,16 @@ def trees(draw):
 @settings(max_examples=100, deadline=None)
 def test_passes_and_likelihood_are_exact_on_any_tree(tree, rho, q, drift):
     parents, evidence = tree
-    step = step_at(Laws(rho, q, drift), -0.3, MEAN_DRIFT)
-    beliefs = Beliefs(step, MEAN_DRIFT)
-    depths = []
-    for agent, parent in enumerate(parents):
-        beliefs.add(parent)
-        depths.append(depths[parent] + 1 if agent else 0)
-    for agent, (precision, eta) in enumerate(evidence):
-        beliefs.set_evidence(agent, precision, eta, 1.0)
+    step = Laws(rho, q, drift).step(-0.3, MEAN_DRIFT)
+    beliefs = dense.build_beliefs(parents, evidence, step, MEAN_DRIFT)
     for _ in range(12):
         beliefs.restart(step, MEAN_DRIFT)
     mean, cov = dense.posterior(parents, step, MEAN_DRIFT, evidence)
     assert [state[:2] for state in beliefs.states] == pytest.approx(mean.reshape(-1, 2), abs=1e-6)
     assert [state.tt for state in beliefs.states] == pytest.approx(np.diag(cov)[::2], abs=1e-6)
 
-    precisions, etas = zip(*evidence, strict=True)
-    facts = Facts(parents, depths, precisions, etas, [1.0] * len(parents))
     steps = Step(np.array([rho]), np.array([q]), np.array([step.c1]), step.c2, np.array([drift]))
-    ours = log_likelihood(facts, steps, MEAN_DRIFT)[0]
+    ours = log_likelihood(beliefs, steps)[0]
     assert ours == pytest.approx(dense.log_likelihood(parents, step, MEAN_DRIFT, evidence), abs=1e-7)
 
 
