@@ -107,36 +107,6 @@ def test_what_befalls_the_neutral_question_too_is_an_outage(tmp_path):
     run(scenario())
 
 
-def test_a_provider_is_asked_the_neutral_question_once(tmp_path):
-    async def scenario():
-        async def answer(_request, delivery):
-            for _ in range(3):
-                with delivery.waiting():
-                    pass
-                await delivery.begin()
-                delivery.sending()
-            raise Infrastructure("3 tries")
-
-        provider = Provider(answer)
-        async with lending(tmp_path / "g", provider) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                assert not await opened.caller.answers(lease)
-
-    run(scenario())
-
-
-def test_a_failure_that_passes_meanwhile_is_seen_by_nobody(tmp_path):
-    async def scenario():
-        async def fails(_request, _delivery):
-            raise Infrastructure("502")
-
-        async with lending(tmp_path / "g", Provider(fails, whole())) as opened:
-            (answer,), lease = await posted(opened, "hi")
-        assert (answer.status_code, lease.failure, lease.refusals) == (200, None, 0)
-
-    run(scenario())
-
-
 def test_an_open_call_is_recorded_as_refused_for_a_replay(tmp_path):
     async def scenario():
         journal, gate = MemoryJournal(), asyncio.Event()

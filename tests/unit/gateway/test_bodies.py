@@ -126,43 +126,6 @@ async def in_pieces(body, size):
         yield body[at : at + size]
 
 
-def test_a_body_in_large_chunks_passes_and_one_in_tiny_chunks_does_not(tmp_path):
-    body = json.dumps(chat("x" * 3000)).encode()
-    (large,), _ = post(tmp_path / "a", {"content": in_pieces(body, 1000)})
-    (tiny,), lease = post(tmp_path / "b", {"content": in_pieces(body, 3)})
-    assert (large.status_code, tiny.status_code, lease.calls) == (200, 400, 0)
-
-
-def test_refused_requests_beyond_the_recorded_ones_wait(tmp_path, monkeypatch):
-    waits = []
-
-    async def note(self):
-        waits.append(1)
-
-    monkeypatch.setattr(bodies.Pace, "slow_down", note)
-    _, lease = post(tmp_path, *[{"content": b"x"}] * 23)
-    assert (len(waits), lease.refusals) == (3, 23)
-
-
-def test_an_agent_rests_after_each_request_in_proportion(monkeypatch):
-    now, slept = [0.0], []
-
-    async def sleep(seconds):
-        slept.append(seconds)
-        now[0] += seconds
-
-    async def scenario():
-        pace = bodies.Pace()
-        monkeypatch.setattr(bodies.time, "monotonic", lambda: now[0])
-        monkeypatch.setattr(bodies.asyncio, "sleep", sleep)
-        for took in (0.1, 100.0, 0.0):
-            async with pace.handle():
-                now[0] += took
-
-    asyncio.run(scenario())
-    assert slept == pytest.approx([0.1 * bodies.RESTS, bodies.LONGEST_REST_S])
-
-
 def test_one_agents_large_bodies_arrive_one_after_the_other(tmp_path):
     async def scenario():
         begun, go = [], asyncio.Event()

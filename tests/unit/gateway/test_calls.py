@@ -1,19 +1,15 @@
 """What an agent's calls cost, and what is never asked twice: over real HTTP on a real socket."""
 
 import asyncio
-import gc
 import logging
-import stat
 
 import pytest
 
 from dgm.domain import Usage
 from dgm.errors import Infrastructure
-from dgm.gateway import bodies
-from dgm.gateway.call import Call
 from dgm.gateway.lease import CallLimits
-from dgm.messages import CallKey, Reply, RequestRefused, Role
-from tests.support.gateway.bench import ACTION, MemoryJournal, Script, Slow, ask, chat, client, gateway
+from dgm.messages import CallKey, Reply, Role
+from tests.support.gateway.bench import ACTION, MemoryJournal, Script, Slow, ask, client, gateway
 
 pytestmark = pytest.mark.slow
 
@@ -49,21 +45,6 @@ def test_calls_are_journaled_once_each_under_their_number(tmp_path):
                 async with client(opened, lease.token) as http:
                     await asyncio.gather(*(ask(http) for _ in range(8)))
         assert sorted(journal.paid, key=lambda key: key.number) == [CallKey(ACTION, n) for n in range(1, 9)]
-
-    run(scenario())
-
-
-def test_an_answered_call_is_not_kept(tmp_path):
-    """Each holds a whole conversation, and a job makes many."""
-
-    async def scenario():
-        async with gateway(tmp_path / "g") as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    await asyncio.gather(ask(http), ask(http))
-                gc.collect()
-                assert lease.calls == 2
-                assert not [one for one in gc.get_objects() if isinstance(one, Call) and one.lease is lease]
 
     run(scenario())
 
@@ -151,26 +132,6 @@ def test_calls_beyond_the_limit_are_refused(tmp_path):
     run(scenario())
 
 
-@pytest.mark.parametrize("calls", [1_000, pytest.param(10_000, marks=pytest.mark.minutes)])
-def test_thousands_of_calls_cost_as_many_as_are_allowed(tmp_path, monkeypatch, calls):
-    monkeypatch.setattr(bodies, "REFUSED_S", 0.0)
-
-    async def scenario():
-        model = Script()
-        async with gateway(tmp_path / "g", model, limits=CallLimits(calls=3)) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-
-                async def burst():
-                    async with client(opened, lease.token) as http:
-                        for _ in range(calls // 8):
-                            await http.post("/chat/completions", json=chat())
-
-                await asyncio.gather(*(burst() for _ in range(8)))
-        assert (len(model.asked), lease.calls, lease.refusals) == (3, 3, calls - 3)
-
-    run(scenario())
-
-
 def test_tokens_beyond_the_limit_are_refused(tmp_path):
     async def scenario():
         async with gateway(tmp_path / "g", limits=CallLimits(tokens=20)) as opened:
@@ -243,25 +204,6 @@ def test_calls_that_may_be_billed_outlive_their_lease_and_are_recorded(tmp_path)
     run(scenario())
 
 
-def test_late_call_of_a_model_in_dgms_own_form_takes_no_number_of_the_next_performance(tmp_path):
-    async def scenario():
-        model, journal = Slow(), MemoryJournal()
-        async with gateway(tmp_path / "g", model, journal) as opened:
-            calls = []
-            for text in ("one", "two"):
-                with opened.lend(ACTION, "solve") as lease:
-                    http = client(opened, lease.token)
-                    before = model.waiting
-                    calls.append(asyncio.create_task(ask(http, text=text)))
-                    while model.waiting == before:
-                        await asyncio.sleep(0.01)
-            model.go.set()
-            await asyncio.gather(*calls)
-        assert list(journal.paid) == [CallKey(ACTION, 1), CallKey(ACTION, 2)]
-
-    run(scenario())
-
-
 def test_call_of_an_agent_that_hung_up_is_journaled(tmp_path):
     async def scenario():
         model, journal = Slow(), MemoryJournal()
@@ -314,19 +256,6 @@ def test_fault_of_ours_is_an_infrastructure_failure(tmp_path, where):
     run(scenario())
 
 
-def test_refused_request_is_the_agents_to_mend(tmp_path):
-    async def scenario():
-        model = Script(RequestRefused("context_length_exceeded", "too long"), Reply("fine"))
-        async with gateway(tmp_path / "g", model) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    refused, answered = await ask(http), await ask(http)
-        assert (refused[0], refused[1]["error"]["code"]) == (400, "context_length_exceeded")
-        assert (answered[0], lease.failure, lease.calls) == (200, None, 1)
-
-    run(scenario())
-
-
 def test_socket_that_is_removed_in_mid_run_comes_back(tmp_path):
     async def scenario():
         async with gateway(tmp_path / "g") as opened:
@@ -339,45 +268,6 @@ def test_socket_that_is_removed_in_mid_run_comes_back(tmp_path):
                     async with client(opened, lease.token) as http:
                         assert (await ask(http))[0] == 200
         assert not path.exists()
-
-    run(scenario())
-
-
-def test_call_under_way_survives_the_loss_of_the_socket(tmp_path):
-    async def scenario():
-        model = Slow()
-        async with gateway(tmp_path / "g", model) as opened:
-            path = opened.folder / opened.socket_name
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    call = asyncio.create_task(ask(http))
-                    while not model.waiting:
-                        await asyncio.sleep(0.01)
-                    path.unlink()
-                    while not path.exists():
-                        await asyncio.sleep(0.02)
-                    model.go.set()
-                    assert (await call)[0] == 200
-
-    run(scenario())
-
-
-def test_folder_with_a_long_path_works(tmp_path):
-    async def scenario():
-        folder = tmp_path.joinpath(*["a-rather-long-name-of-a-folder"] * 5)
-        async with gateway(folder) as opened:
-            assert stat.S_ISSOCK((folder / opened.socket_name).stat().st_mode)
-
-    run(scenario())
-
-
-def test_signal_handlers_are_left_alone(tmp_path):
-    import signal
-
-    async def scenario():
-        before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-        async with gateway(tmp_path / "g"):
-            assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
 
     run(scenario())
 

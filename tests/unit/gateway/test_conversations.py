@@ -10,7 +10,6 @@ import pytest
 
 from dgm.config import ProviderSettings
 from dgm.gateway.server import LendingRules
-from dgm.messages import WireProtocol
 from dgm.models.hosted import HostedModel, Retries
 from dgm.models.throttle import Throttle
 from dgm.wires import WIRES
@@ -95,10 +94,3 @@ def test_conversation_arrives_and_comes_back_as_it_was(tmp_path, agent):
         status, kind, content = answer
         assert (status, content) == (one["status"], one["reply"].encode())
         assert kind.partition(";")[0] == one["reply_headers"]["content-type"].partition(";")[0]
-
-
-def test_every_protocol_has_a_conversation_and_two_are_streamed():
-    exchanges = {agent: load(agent) for agent in AGENTS}
-    assert {protocol_of(one[0]) for one in exchanges.values()} == set(WireProtocol)
-    streamed = [agent for agent, one in exchanges.items() if one[0]["reply"].startswith("event:")]
-    assert len(streamed) >= 2

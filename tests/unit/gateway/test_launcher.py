@@ -83,27 +83,6 @@ def test_seed_agent_reaches_its_model_through_the_forwarder(tmp_path):
     asyncio.run(scenario())
 
 
-def test_many_calls_at_once_pass_the_forwarder(tmp_path):
-    agent = """
-        import concurrent.futures, json, os, urllib.request
-        def call(n):
-            body = {"messages": [{"role": "user", "content": "x" * 200_000}], "stream": n % 2 == 0}
-            request = urllib.request.Request(
-                os.environ["OPENAI_BASE_URL"] + "/chat/completions", json.dumps(body).encode(),
-                {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]})
-            return b"hello" in urllib.request.urlopen(request, timeout=20).read()
-        with concurrent.futures.ThreadPoolExecutor(40) as pool:
-            print(sum(pool.map(call, range(60))))
-    """
-
-    async def scenario():
-        async with gateway(tmp_path / "g") as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                assert await launch(opened, lease.token, python(agent), tmp_path) == (0, "60\n")
-
-    asyncio.run(scenario())
-
-
 def test_agent_gets_these_variables_and_no_others(tmp_path):
     code, output = run(tmp_path, "import json, os; print(json.dumps(dict(os.environ)))")
     variables = json.loads(output)
@@ -127,12 +106,6 @@ def test_workdir_becomes_a_clean_repository(tmp_path):
         """,
     )
     assert (code, output) == (0, ".gitignore\na.py\nstartdgm\n")
-
-
-def test_repository_that_is_there_is_left_alone(tmp_path):
-    (tmp_path / "repo" / ".git").mkdir(parents=True)
-    run(tmp_path, "pass")
-    assert list((tmp_path / "repo" / ".git").iterdir()) == []
 
 
 HIDDEN = ("**/AGENTS.md", ".qwen")

@@ -7,7 +7,7 @@ import pytest
 from dgm.domain import Budget, Usage
 from dgm.errors import Infrastructure, ProviderRefuses
 from dgm.gateway.lease import CallLimits
-from dgm.messages import Native, Reply, RequestRefused, Stop, ToolCall
+from dgm.messages import Native, Reply, Stop, ToolCall
 from tests.support.gateway.bench import ACTION, MemoryJournal, Script, ask, chat, client, gateway
 
 pytestmark = pytest.mark.slow
@@ -85,20 +85,6 @@ def test_provider_that_takes_nothing_more_is_told_to_the_search(tmp_path):
                     assert (await ask(http))[0] == 503
             assert opened.caller.refused == "openai: the key was revoked"
         assert isinstance(lease.failure, Infrastructure)
-
-    run(scenario())
-
-
-def test_refusal_of_a_provider_is_heard_again_by_whoever_repeats_the_action(tmp_path):
-    async def scenario():
-        journal, model = MemoryJournal(), Script(RequestRefused("context_length_exceeded", "too long"))
-        for _ in range(2):
-            async with gateway(tmp_path / "g", model, journal) as opened:
-                with opened.lend(ACTION, "solve") as lease:
-                    async with client(opened, lease.token) as http:
-                        status, body = await ask(http)
-            assert (status, body["error"]["code"]) == (400, "context_length_exceeded")
-        assert (len(model.asked), len(journal.paid)) == (1, 1)
 
     run(scenario())
 

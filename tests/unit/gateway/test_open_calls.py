@@ -6,7 +6,6 @@ from functools import partial
 import pytest
 
 from dgm.archive.live_calls import FILE, LiveCalls, read_live_calls, remove_live_calls, write_live_calls
-from dgm.domain import Budget
 from dgm.messages import Message, Request, Role
 from dgm.sandboxes.choose import publish_changes
 from tests.support.gateway.bench import ACTION, Slow, gateway
@@ -66,40 +65,6 @@ def test_a_call_waits_until_it_is_sent_and_again_after_a_try_that_failed(tmp_pat
             assert seen[0].oldest_wait < seen[2].oldest_wait
             assert seen[1].oldest_wait is None
             assert count() == LiveCalls(0, 0, None)
-
-    run(scenario())
-
-
-def test_a_call_that_waits_for_money_waits(tmp_path):
-    async def scenario():
-        gate = asyncio.Event()
-
-        async def answer(request, delivery):
-            await gate.wait()
-            return await whole()(request, delivery)
-
-        async with lending(tmp_path / "g", Provider(answer), budget=Budget(tokens=4_000)) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                tasks = [asyncio.create_task(opened.ask(lease, QUESTION)) for _ in range(2)]
-                await until(lambda: opened.caller.count_live().under_way == 1)
-                assert opened.caller.count_live().waiting == 1
-                gate.set()
-                await asyncio.gather(*tasks)
-
-    run(scenario())
-
-
-def test_calls_in_dgms_own_form_are_under_way(tmp_path):
-    async def scenario():
-        model = Slow()
-        async with gateway(tmp_path / "g", model) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                task = asyncio.create_task(opened.ask(lease, QUESTION))
-                await until(lambda: model.waiting)
-                assert opened.caller.count_live() == LiveCalls(1, 0, None)
-                model.go.set()
-                await task
-            assert opened.caller.count_live() == LiveCalls(0, 0, None)
 
     run(scenario())
 

@@ -12,7 +12,6 @@ from tests.support.gateway.wire_provider import (
     STREAM,
     USAGE,
     Provider,
-    failing,
     lending,
     streamed,
     until,
@@ -57,20 +56,6 @@ def test_first_token_arrives_while_the_provider_still_writes_and_the_end_only_wh
     run(scenario())
 
 
-def test_repetition_gets_the_same_bytes_and_asks_nobody(tmp_path):
-    async def scenario():
-        journal, told = MemoryJournal(), []
-        for provider in (Provider(streamed()), Provider(failing(AssertionError("asked again")))):
-            async with lending(tmp_path / "g", provider, journal) as opened:
-                with opened.lend(ACTION, "solve") as lease:
-                    async with client(opened, lease.token) as http:
-                        answer = await http.post("/chat/completions", json=chat(stream=True, temperature=0))
-                        told.append(answer.content)
-        assert told == [b"".join(STREAM)] * 2
-
-    run(scenario())
-
-
 def test_recorded_stream_is_told_whole_to_a_repetition_that_wants_no_stream(tmp_path):
     async def scenario():
         journal = MemoryJournal()
@@ -81,89 +66,6 @@ def test_recorded_stream_is_told_whole_to_a_repetition_that_wants_no_stream(tmp_
                         answer = await http.post("/chat/completions", json=chat(stream=stream))
         assert answer.json()["choices"][0]["message"]["content"] == "hello"
         assert len(journal.paid) == 1
-
-    run(scenario())
-
-
-def test_agent_that_hangs_up_and_asks_the_same_joins_its_call(tmp_path):
-    async def scenario():
-        gate, journal = asyncio.Event(), MemoryJournal()
-        provider = Provider(streamed(gate, passed=0))
-        async with lending(tmp_path / "g", provider, journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    first = asyncio.create_task(http.post("/chat/completions", json=chat()))
-                    await until(lambda: provider.asked)
-                    first.cancel()
-                async with client(opened, lease.token) as http:
-                    await until(lambda: not lease.open)
-                    second = asyncio.create_task(http.post("/chat/completions", json=chat()))
-                    await asyncio.sleep(0.05)
-                    gate.set()
-                    assert (await second).status_code == 200
-        assert (len(provider.asked), len(journal.paid)) == (1, 1)
-
-    run(scenario())
-
-
-def test_action_that_is_performed_again_joins_the_call_that_is_under_way(tmp_path):
-    async def scenario():
-        gate, journal = asyncio.Event(), MemoryJournal()
-        provider = Provider(streamed(gate, passed=0))
-        async with lending(tmp_path / "g", provider, journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                http = client(opened, lease.token)
-                first = asyncio.create_task(http.post("/chat/completions", json=chat()))
-                await until(lambda: provider.asked)
-                first.cancel()
-                await http.aclose()
-                await until(lambda: not lease.open)
-            with opened.lend(ACTION, "solve") as again:
-                async with client(opened, again.token) as http:
-                    second = asyncio.create_task(http.post("/chat/completions", json=chat()))
-                    await asyncio.sleep(0.05)
-                    gate.set()
-                    assert (await second).status_code == 200
-                assert (again.calls, again.usage.tokens) == (1, 15)
-        assert (len(provider.asked), len(journal.paid)) == (1, 1)
-
-    run(scenario())
-
-
-def test_answer_that_came_after_its_agent_ended_serves_the_repetition_that_waits_for_it(tmp_path):
-    async def scenario():
-        gate, journal = asyncio.Event(), MemoryJournal()
-        provider = Provider(streamed(gate, passed=0))
-        async with lending(tmp_path / "g", provider, journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                http = client(opened, lease.token)
-                first = asyncio.create_task(http.post("/chat/completions", json=chat()))
-                await until(lambda: provider.asked)
-                first.cancel()
-                await http.aclose()
-            with opened.lend(ACTION, "solve") as again:
-                gate.set()
-                await until(lambda: journal.paid)
-                async with client(opened, again.token) as http:
-                    assert (await http.post("/chat/completions", json=chat())).status_code == 200
-        assert len(provider.asked) == 1
-
-    run(scenario())
-
-
-def test_same_question_asked_twice_at_once_is_two_calls(tmp_path):
-    async def scenario():
-        gate = asyncio.Event()
-        provider = Provider(streamed(gate, passed=0))
-        async with lending(tmp_path / "g", provider) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    both = [
-                        asyncio.create_task(http.post("/chat/completions", json=chat())) for _ in range(2)
-                    ]
-                    await until(lambda: len(provider.asked) == 2)
-                    gate.set()
-                    assert [answer.status_code for answer in await asyncio.gather(*both)] == [200, 200]
 
     run(scenario())
 

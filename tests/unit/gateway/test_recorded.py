@@ -4,10 +4,8 @@ import asyncio
 
 import pytest
 
-from dgm.errors import UserError
 from dgm.messages import Reply, RequestRefused
 from dgm.models.builtin import RecordedModel
-from dgm.models.choose import open_model
 from tests.support.gateway.bench import ACTION, MemoryJournal, Script, ask, client, gateway
 
 pytestmark = pytest.mark.slow
@@ -26,13 +24,6 @@ def test_recording_answers_and_says_what_it_lacks(tmp_path):
         assert str(lease.failure).startswith("action 7, call 2: the recording has no reply to this call")
 
     asyncio.run(scenario())
-
-
-def test_unknown_model_lists_what_there_is():
-    with pytest.raises(
-        UserError, match=r"unknown model 'gpt-4' .did you mean 'openai/gpt-4'.* offline, recorded"
-    ):
-        open_model("gpt-4")
 
 
 @pytest.mark.parametrize("earlier", [False, True], ids=["first performance", "repeated"])

@@ -8,9 +8,8 @@ import pytest
 
 from dgm.archive.volatile_text import Conditions
 from dgm.domain import Usage
-from dgm.messages import CallKey
 from tests.support.gateway.bench import ACTION, MemoryJournal, Slow, ask, chat, client, gateway
-from tests.support.gateway.wire_provider import STREAM, Provider, lending, streamed, until, whole
+from tests.support.gateway.wire_provider import Provider, lending, streamed, until, whole
 
 pytestmark = pytest.mark.slow
 
@@ -33,42 +32,6 @@ async def leave_open(opened, lease, **more):
         await until(lambda: len(lease.billed_calls()) > before)
         asked.cancel()
     await until(lambda: not lease.open)
-
-
-def test_an_agent_that_hangs_up_and_asks_again_counts_one_call(tmp_path):
-    async def scenario():
-        gate, journal = asyncio.Event(), MemoryJournal()
-        provider = Provider(streamed(gate, passed=0))
-        async with lending(tmp_path / "g", provider, journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                await leave_open(opened, lease)
-                async with client(opened, lease.token) as http:
-                    again = asyncio.create_task(post(http, stream=True))
-                    await until(lambda: lease.open)
-                    gate.set()
-                    answer = await again
-        assert answer.content == b"".join(STREAM)
-        assert (len(provider.asked), list(journal.paid)) == (1, [CallKey(ACTION, 1)])
-        assert (lease.calls, lease.usage.tokens) == (1, 15)
-
-    run(scenario())
-
-
-def test_an_answer_that_came_after_its_agent_hung_up_counts_once(tmp_path):
-    async def scenario():
-        gate, journal = asyncio.Event(), MemoryJournal()
-        provider = Provider(streamed(gate, passed=0))
-        async with lending(tmp_path / "g", provider, journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                await leave_open(opened, lease)
-                gate.set()
-                await until(lambda: lease.calls)
-                async with client(opened, lease.token) as http:
-                    first, second = await post(http), await post(http)
-        assert [answer.status_code for answer in (first, second)] == [200, 200]
-        assert (len(provider.asked), lease.calls) == (2, 2)
-
-    run(scenario())
 
 
 def test_equal_requests_of_two_jobs_of_one_attempt_are_paid_each(tmp_path):
