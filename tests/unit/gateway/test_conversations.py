@@ -13,7 +13,7 @@ from dgm.gateway.server import LendingRules
 from dgm.models.hosted import HostedModel, Retries
 from dgm.models.throttle import Throttle
 from dgm.wires import WIRES
-from tests.support.gateway.bench import ACTION, client
+from tests.support.gateway.bench import talking
 from tests.support.gateway.wire_provider import lending
 from tests.support.models.connection_script import Pieces, Script
 
@@ -71,13 +71,15 @@ def test_conversation_arrives_and_comes_back_as_it_was(tmp_path, agent):
     async def scenario():
         script = Script(*(replying(one) for one in exchanges), protocol=protocol)
         told = []
-        async with lending(tmp_path / "g", hosted(script, name), rules=RULES) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    for one in exchanges:
-                        path = one["path"].removeprefix("/v1")
-                        answer = await http.post(path, content=one["request"], headers=one["headers"])
-                        told.append((answer.status_code, answer.headers["content-type"], answer.content))
+        async with talking(lending(tmp_path / "g", hosted(script, name), rules=RULES)) as (
+            _opened,
+            _lease,
+            http,
+        ):
+            for one in exchanges:
+                path = one["path"].removeprefix("/v1")
+                answer = await http.post(path, content=one["request"], headers=one["headers"])
+                told.append((answer.status_code, answer.headers["content-type"], answer.content))
         return script, told
 
     script, told = asyncio.run(asyncio.wait_for(scenario(), 60))

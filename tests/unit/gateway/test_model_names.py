@@ -4,7 +4,7 @@ import asyncio
 
 from dgm.gateway.lease import DRY_RUN
 from dgm.models.builtin import DryRun
-from tests.support.gateway.bench import ACTION, MemoryJournal, Script, chat, client, gateway
+from tests.support.gateway.bench import ACTION, MemoryJournal, Script, chat, client, gateway, talking
 from tests.support.gateway.wire_provider import Provider, lending
 
 LENT = "openai/gpt-6.2-sol"
@@ -21,10 +21,12 @@ def ask(folder, names, rules=None, journal=None, provider=None):
     provider = provider or Sol()
 
     async def scenario():
-        async with lending(folder / "g", provider, journal=journal, rules=rules) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    return [await http.post("/chat/completions", json=chat(model=name)) for name in names]
+        async with talking(lending(folder / "g", provider, journal=journal, rules=rules)) as (
+            _opened,
+            _lease,
+            http,
+        ):
+            return [await http.post("/chat/completions", json=chat(model=name)) for name in names]
 
     answers = asyncio.run(scenario())
     refusals = [answer.json()["error"]["message"] for answer in answers if answer.status_code != 200]

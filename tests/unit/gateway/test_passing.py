@@ -8,7 +8,7 @@ import pytest
 from dgm.domain import Usage
 from dgm.gateway.lease import CallLimits
 from dgm.messages import WireProtocol, WireReply
-from tests.support.gateway.bench import ACTION, MemoryJournal, chat, client
+from tests.support.gateway.bench import ACTION, MemoryJournal, chat, client, talking
 from tests.support.gateway.wire_provider import (
     Provider,
     lending,
@@ -18,30 +18,21 @@ from tests.support.gateway.wire_provider import (
 pytestmark = pytest.mark.slow
 
 
-def run(scenario):
-    return asyncio.run(asyncio.wait_for(scenario, 300))
+async def test_call_is_in_the_journal_before_it_is_sent(tmp_path):
+    journal = MemoryJournal()
+
+    async def answer(request, delivery):
+        assert [begun.request for begun in journal.begun] == [request]
+        return await whole()(request, delivery)
+
+    async with talking(lending(tmp_path / "g", Provider(answer), journal)) as (_, _, http):
+        assert (await http.post("/chat/completions", json=chat())).status_code == 200
+    most = journal.begun[0].most
+    assert most.output_tokens == 16_000
+    assert most.usd > 0.16
 
 
-def test_call_is_in_the_journal_before_it_is_sent(tmp_path):
-    async def scenario():
-        journal = MemoryJournal()
-
-        async def answer(request, delivery):
-            assert [begun.request for begun in journal.begun] == [request]
-            return await whole()(request, delivery)
-
-        async with lending(tmp_path / "g", Provider(answer), journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    assert (await http.post("/chat/completions", json=chat())).status_code == 200
-        most = journal.begun[0].most
-        assert most.output_tokens == 16_000
-        assert most.usd > 0.16
-
-    run(scenario())
-
-
-def test_time_in_a_queue_or_behind_a_failed_try_is_not_the_agents(tmp_path):
+async def test_time_in_a_queue_or_behind_a_failed_try_is_not_the_agents(tmp_path):
     async def answer(request, delivery):
         with delivery.waiting():
             await asyncio.sleep(0.3)
@@ -50,20 +41,15 @@ def test_time_in_a_queue_or_behind_a_failed_try_is_not_the_agents(tmp_path):
         await asyncio.sleep(0.3)
         return await whole()(request, delivery)
 
-    async def scenario():
-        async with lending(tmp_path / "g", Provider(answer)) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    both = [http.post("/chat/completions", json=chat(text)) for text in "ab"]
-                    await asyncio.gather(*both)
-                    told = (await http.get("/dgm/clock")).json()["lost_s"]
-        # The two waited side by side: that time is counted once.
-        assert 0.25 < told < 0.55
-
-    run(scenario())
+    async with talking(lending(tmp_path / "g", Provider(answer))) as (_, _, http):
+        both = [http.post("/chat/completions", json=chat(text)) for text in "ab"]
+        await asyncio.gather(*both)
+        told = (await http.get("/dgm/clock")).json()["lost_s"]
+    # The two waited side by side: that time is counted once.
+    assert 0.25 < told < 0.55
 
 
-def test_previous_answer_of_the_job_is_put_in_place_of_its_id(tmp_path):
+async def test_previous_answer_of_the_job_is_put_in_place_of_its_id(tmp_path):
     def response(number):
         item = {
             "type": "message",
@@ -79,84 +65,65 @@ def test_previous_answer_of_the_job_is_put_in_place_of_its_id(tmp_path):
             "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2},
         }
 
-    async def scenario():
-        def saying(number):
-            async def answer(_request, _delivery):
-                return WireReply(
-                    WireProtocol.RESPONSES, json.dumps(response(number)).encode(), False, Usage(1, 1, 1)
-                )
+    def saying(number):
+        async def answer(_request, _delivery):
+            return WireReply(
+                WireProtocol.RESPONSES, json.dumps(response(number)).encode(), False, Usage(1, 1, 1)
+            )
 
-            return answer
+        return answer
 
-        provider = Provider(saying(1), saying(2), protocol=WireProtocol.RESPONSES)
-        async with lending(tmp_path / "g", provider) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    await http.post("/responses", json={"model": "default", "input": "first"})
-                    more = {"model": "default", "input": "second", "previous_response_id": "resp_1"}
-                    assert (await http.post("/responses", json=more)).status_code == 200
-                    strange = {**more, "previous_response_id": "resp_9"}
-                    assert (await http.post("/responses", json=strange)).status_code == 400
-        sent = provider.asked[1].body
-        assert "previous_response_id" not in sent
-        assert [item.get("role") for item in sent["input"]] == ["user", "assistant", "user"]
-        assert sent["store"] is False
-
-    run(scenario())
+    provider = Provider(saying(1), saying(2), protocol=WireProtocol.RESPONSES)
+    async with talking(lending(tmp_path / "g", provider)) as (_, _, http):
+        await http.post("/responses", json={"model": "default", "input": "first"})
+        more = {"model": "default", "input": "second", "previous_response_id": "resp_1"}
+        assert (await http.post("/responses", json=more)).status_code == 200
+        strange = {**more, "previous_response_id": "resp_9"}
+        assert (await http.post("/responses", json=strange)).status_code == 400
+    sent = provider.asked[1].body
+    assert "previous_response_id" not in sent
+    assert [item.get("role") for item in sent["input"]] == ["user", "assistant", "user"]
+    assert sent["store"] is False
 
 
-def test_tokens_are_estimated_and_marked(tmp_path):
-    async def scenario():
-        provider = Provider(protocol=WireProtocol.MESSAGES)
-        async with lending(tmp_path / "g", provider) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    body = {"model": "default", "messages": [{"role": "user", "content": "x" * 400}]}
-                    answer = await http.post("/messages/count_tokens", json=body)
-        assert 100 < answer.json()["input_tokens"] < 140
-        assert answer.headers["x-dgm-estimated"] == "true"
-        assert provider.asked == []
-
-    run(scenario())
+async def test_tokens_are_estimated_and_marked(tmp_path):
+    provider = Provider(protocol=WireProtocol.MESSAGES)
+    async with talking(lending(tmp_path / "g", provider)) as (_, _, http):
+        body = {"model": "default", "messages": [{"role": "user", "content": "x" * 400}]}
+        answer = await http.post("/messages/count_tokens", json=body)
+    assert 100 < answer.json()["input_tokens"] < 140
+    assert answer.headers["x-dgm-estimated"] == "true"
+    assert provider.asked == []
 
 
-def test_output_is_limited_to_the_lease_under_the_name_that_the_agent_uses(tmp_path):
-    async def scenario():
-        provider = Provider()
-        async with lending(tmp_path / "g", provider, limits=CallLimits(output_tokens=100)) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    await http.post("/chat/completions", json=chat(max_completion_tokens=1_000))
-                    await http.post("/chat/completions", json=chat(max_tokens=7))
-        sent = [request.body for request in provider.asked]
-        assert (sent[0]["max_completion_tokens"], sent[1]["max_tokens"]) == (100, 7)
-
-    run(scenario())
-
-
-def test_several_answers_of_one_request_are_held_at_their_price(tmp_path):
-    async def scenario():
-        journal = MemoryJournal()
-        async with lending(tmp_path / "g", Provider(), journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    await http.post("/chat/completions", json=chat(n=4, max_tokens=1_000))
-        assert journal.begun[0].most.output_tokens == 4_000
-
-    run(scenario())
+async def test_output_is_limited_to_the_lease_under_the_name_that_the_agent_uses(tmp_path):
+    provider = Provider()
+    async with talking(lending(tmp_path / "g", provider, limits=CallLimits(output_tokens=100))) as (
+        _opened,
+        _lease,
+        http,
+    ):
+        await http.post("/chat/completions", json=chat(max_completion_tokens=1_000))
+        await http.post("/chat/completions", json=chat(max_tokens=7))
+    sent = [request.body for request in provider.asked]
+    assert (sent[0]["max_completion_tokens"], sent[1]["max_tokens"]) == (100, 7)
 
 
-def test_calls_that_wait_for_others_of_their_own_job_give_it_no_more_time(tmp_path):
+async def test_several_answers_of_one_request_are_held_at_their_price(tmp_path):
+    journal = MemoryJournal()
+    async with talking(lending(tmp_path / "g", Provider(), journal)) as (_, _, http):
+        await http.post("/chat/completions", json=chat(n=4, max_tokens=1_000))
+    assert journal.begun[0].most.output_tokens == 4_000
+
+
+async def test_calls_that_wait_for_others_of_their_own_job_give_it_no_more_time(tmp_path):
     async def answer(request, delivery):
         await asyncio.sleep(0.2)
         return await whole()(request, delivery)
 
-    async def scenario():
-        async with lending(tmp_path / "g", Provider(answer), limits=CallLimits(concurrent=1)) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    calls = [http.post("/chat/completions", json=chat(text)) for text in "abc"]
-                    await asyncio.gather(*calls)
-                assert lease.lost_s < 0.1
-
-    run(scenario())
+    async with lending(tmp_path / "g", Provider(answer), limits=CallLimits(concurrent=1)) as opened:
+        with opened.lend(ACTION, "solve") as lease:
+            async with client(opened, lease.token) as http:
+                calls = [http.post("/chat/completions", json=chat(text)) for text in "abc"]
+                await asyncio.gather(*calls)
+            assert lease.lost_s < 0.1

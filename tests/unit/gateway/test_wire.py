@@ -10,7 +10,7 @@ from dgm.gateway.translation import parse_call, parse_document
 from dgm.messages import Role
 from dgm.wires import CHAT
 from tests.support.gateway import wire_bench
-from tests.support.gateway.bench import ACTION, Script, chat, client, gateway
+from tests.support.gateway.bench import ACTION, Script, chat, gateway, talking
 
 pytestmark = pytest.mark.slow
 
@@ -111,32 +111,22 @@ def test_malformed_request_is_refused_by_the_parser(name):
         wire_bench.parse(CHAT, MALFORMED[name])
 
 
-def test_malformed_requests_are_answered_in_the_vendors_shape_and_cost_nothing(tmp_path):
-    async def scenario():
-        model = Script()
-        async with gateway(tmp_path / "g", model) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    for name, body in MALFORMED.items():
-                        answer = await http.post("/chat/completions", content=body)
-                        assert answer.status_code == 400, name
-                        assert answer.json()["error"]["type"] == "invalid_request_error", name
-                        assert set(answer.json()["error"]) == {"message", "type", "param", "code"}, name
-                    assert (await http.post("/chat/completions", json=chat())).status_code == 200
-        assert (lease.refusals, lease.calls, lease.failure) == (len(MALFORMED), 1, None)
-
-    run(scenario())
+async def test_malformed_requests_are_answered_in_the_vendors_shape_and_cost_nothing(tmp_path):
+    model = Script()
+    async with talking(gateway(tmp_path / "g", model)) as (_, lease, http):
+        for name, body in MALFORMED.items():
+            answer = await http.post("/chat/completions", content=body)
+            assert answer.status_code == 400, name
+            assert answer.json()["error"]["type"] == "invalid_request_error", name
+            assert set(answer.json()["error"]) == {"message", "type", "param", "code"}, name
+        assert (await http.post("/chat/completions", json=chat())).status_code == 200
+    assert (lease.refusals, lease.calls, lease.failure) == (len(MALFORMED), 1, None)
 
 
-def test_body_of_50_megabytes_is_refused(tmp_path):
-    async def scenario():
-        async with gateway(tmp_path / "g") as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    answer = await http.post("/chat/completions", content=b" " * 50_000_000)
-        assert (answer.status_code, answer.json()["error"]["code"]) == (400, "request_too_large")
-
-    run(scenario())
+async def test_body_of_50_megabytes_is_refused(tmp_path):
+    async with talking(gateway(tmp_path / "g")) as (_, _, http):
+        answer = await http.post("/chat/completions", content=b" " * 50_000_000)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "request_too_large")
 
 
 def test_half_a_surrogate_pair_does_no_harm():
@@ -146,25 +136,18 @@ def test_half_a_surrogate_pair_does_no_harm():
     assert request.messages[0].text.encode()
 
 
-def test_unknown_path_is_not_found(tmp_path):
-    async def scenario():
-        async with gateway(tmp_path / "g") as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    nothing = await http.post("/nothing", json={})
-                    tokens = await http.post(
-                        "/messages/batches", json={}, headers={"anthropic-version": "2023-06-01"}
-                    )
-                    got = await http.get("/chat/completions")
-                    http.headers = {"x-goog-api-key": lease.token}
-                    google = await http.post("http://gateway/v1beta/models/m:generateContent", json={})
-        assert (nothing.status_code, tokens.status_code, got.status_code) == (404, 404, 404)
-        assert (google.status_code, google.json()["error"]["code"]) == (404, "unknown_endpoint")
-        assert "Qwen Code" in google.json()["error"]["message"]
-        assert nothing.json()["error"]["code"] == "unknown_endpoint"
-        assert tokens.json()["error"]["type"] == "not_found_error"
-
-    run(scenario())
+async def test_unknown_path_is_not_found(tmp_path):
+    async with talking(gateway(tmp_path / "g")) as (_, lease, http):
+        nothing = await http.post("/nothing", json={})
+        tokens = await http.post("/messages/batches", json={}, headers={"anthropic-version": "2023-06-01"})
+        got = await http.get("/chat/completions")
+        http.headers = {"x-goog-api-key": lease.token}
+        google = await http.post("http://gateway/v1beta/models/m:generateContent", json={})
+    assert (nothing.status_code, tokens.status_code, got.status_code) == (404, 404, 404)
+    assert (google.status_code, google.json()["error"]["code"]) == (404, "unknown_endpoint")
+    assert "Qwen Code" in google.json()["error"]["message"]
+    assert nothing.json()["error"]["code"] == "unknown_endpoint"
+    assert tokens.json()["error"]["type"] == "not_found_error"
 
 
 def test_response_goes_on_from_an_earlier_one(tmp_path):
