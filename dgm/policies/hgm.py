@@ -64,7 +64,11 @@ def tau(tree: Tree) -> float:
 
 
 def thompson(
-    resolved: Sequence[float], unresolved: Sequence[float], among: NDArray[np.int64], tau: float, rng: Random
+    resolved: Sequence[float] | NDArray[np.int64],
+    unresolved: Sequence[float] | NDArray[np.int64],
+    among: NDArray[np.int64],
+    tau: float,
+    rng: Random,
 ) -> AgentId:
     """Draw once from each candidate's posterior and return the agent of the highest draw.
 

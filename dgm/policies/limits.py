@@ -54,17 +54,14 @@ def fertile(tree: Tree) -> "NDArray[np.bool_]":
     Every parent rule chooses among the fertile agents. So an agent that can have no child does not block the others,
     and a search with nothing left to evaluate ends.
     """
-    import numpy as np  # not at module level, because the other functions do not need it
-
-    may = np.array(tree.barren, dtype=np.int64) < BARREN
-    return may & (np.array(tree.flips.balance, dtype=np.int64) >= 0) if tree.flips.counts else may
+    may = tree.barren < BARREN
+    return may & (tree.flip_balance >= 0) if tree.counts_flips else may
 
 
 def _somebody_fertile(tree: Tree) -> bool:
-    if not tree.flips.counts:
-        return any(map(BARREN.__gt__, tree.barren))
-    both = zip(tree.barren, tree.flips.balance, strict=True)
-    return any(barren < BARREN and balance >= 0 for barren, balance in both)
+    if not tree.counts_flips:
+        return bool((tree.barren < BARREN).any())
+    return bool(((tree.barren < BARREN) & (tree.flip_balance >= 0)).any())
 
 
 def evaluations_left(tree: Tree) -> float | None:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from dgm.analysis.lineage import common_ancestor
 from dgm.archive.approvals import WaitingChild
 from dgm.archive.events import ActionLost, AgentBorn, AgentStillborn, ChildProposed, Event, Recorded
 from dgm.archive.history import evaluations_of
@@ -176,4 +175,4 @@ def _state_of_parent(tree: Tree, agent: AgentId, past: Mapping[ActionId, Evaluat
 
 
 def _find_ancestor(tree: Tree, parents: Sequence[AgentId]) -> CommitId | None:
-    return tree.agents[common_ancestor(tree, *parents)].commit if len(parents) == 2 else None
+    return tree.agents[tree.common_ancestor(*parents)].commit if len(parents) == 2 else None

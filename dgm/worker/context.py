@@ -57,7 +57,7 @@ class WorkerContext:
             role,
             allowance,
             evidence_shown=self.settings.evidence.layout == 2,
-            heard=set(self.run.tree.withdrawals.void_calls(action)),
+            heard=set(self.run.tree.void_calls(action)),
             supplies=self.supplies,
         )
 
