@@ -37,7 +37,7 @@ from dgm.archive.events import (
     VerdictWithdrawn,
 )
 from dgm.archive.tree import Tree
-from dgm.domain import ActionId, AgentId, Cost, Expand
+from dgm.domain import ActionId, AgentId, Cost, Expand, Verdict
 from dgm.stats.better import JUDGED, chance_better
 
 STRENGTH = 4.0
@@ -90,7 +90,7 @@ class Bandit:
     def observe(self, event: Recorded) -> None:
         """Fold one event into the state."""
         match event.event:
-            case TaskGraded(_, outcome):
+            case TaskGraded(_, outcome) if outcome.verdict is not Verdict.INVALID:
                 self._evaluating = _sum(self._evaluating, outcome.cost)
                 self._evaluations += 1
                 self._change(outcome.agent)

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dgm.domain import Cost, Tally, Usage
+from dgm.archive.events import ActionStarted, TaskGraded
+from dgm.domain import AgentId, Cost, Evaluate, Evaluation, Tally, Usage, Verdict
 from dgm.policies.bandit import Bandit
 from dgm.stats import chance_better
-from tests.support.runs.trees import Log
+from tests.support.runs.trees import TASKS, Log
 
 
 def watching(log):
@@ -246,3 +247,17 @@ def test_a_withdrawn_verdict_takes_the_judgement_of_a_child_back():
     assert watching(log).belief(log.tree, "self-edit") != before
     log.withdrawn()
     assert watching(log).belief(log.tree, "self-edit") == before
+
+
+def test_evaluations_that_the_provider_failed_change_no_estimate():
+    log = started(True, False)
+    log.made((0,), "diagnose", usd=2.0)
+    log.graded(1, [True, False])
+    calm = watching(log)
+    action = log.tree.next_action
+    log.add(ActionStarted(action, Evaluate(AgentId(1), TASKS[5])))
+    cost = Cost(Usage(usd=9.0), 100.0)
+    log.add(TaskGraded(action, Evaluation(AgentId(1), TASKS[5], 0, Verdict.INVALID, "outage", cost=cost)))
+    troubled = watching(log)
+    assert troubled.spends(["diagnose"]) == calm.spends(["diagnose"])
+    assert troubled.belief(log.tree, "diagnose") == calm.belief(log.tree, "diagnose")
