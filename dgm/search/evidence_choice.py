@@ -26,9 +26,6 @@ EACH = 3
 """Cases of each agent that is shown beside the first parent."""
 TELLING = 2
 """Maximum number of those that are tasks which the agent resolved and the first parent did not."""
-COMMON = 5
-"""Minimum number of shared tasks for comparing two agents, as in ``policies.novelty``."""
-EPSILON = 1e-8
 
 _NOTHING = name_of(b"")
 
@@ -119,33 +116,20 @@ def _rank_agents(
 
 def _choose_diverse(tree: Tree, parent: AgentId, pool: Sequence[AgentId], most: int) -> list[AgentId]:
     """Return half the best agents, then repeatedly the agent farthest from its nearest chosen one."""
-    chosen = _rank_agents(tree, pool, math.ceil(most / 2))
-    left = [agent for agent in _rank_agents(tree, pool, len(pool)) if agent not in chosen]
-    nearest = {agent: _cosine_distance(tree, agent, parent) for agent in left}
-    for one in chosen:
-        nearest = {agent: min(far, _cosine_distance(tree, agent, one)) for agent, far in nearest.items()}
-    while len(chosen) < most and nearest:
+    from dgm.policies.published import outcome_distances  # it loads numpy
+
+    ranked = _rank_agents(tree, pool, len(pool))
+    chosen = ranked[: math.ceil(most / 2)]
+    row = {agent: number for number, agent in enumerate([*ranked, parent])}
+    apart = outcome_distances(tree, list(row)).clip(max=1.0).tolist()  # 1 without enough common tasks
+    known, rest = [parent, *chosen], ranked[len(chosen) :]
+    while len(chosen) < most and rest:
         # Among equally far agents take the better: the first in this order.
-        one = max(nearest, key=nearest.__getitem__)
-        chosen.append(one)
-        del nearest[one]
-        nearest = {agent: min(far, _cosine_distance(tree, agent, one)) for agent, far in nearest.items()}
+        farthest = max(rest, key=lambda agent: min(apart[row[agent]][row[other]] for other in known))
+        for agents in (chosen, known):
+            agents.append(farthest)
+        rest.remove(farthest)
     return chosen
-
-
-def _cosine_distance(tree: Tree, one: AgentId, other: AgentId) -> float:
-    """Return 1 - the cosine of two agents' resolved tasks, over their common tasks; 1 with too few of them.
-
-    A task is common if both have a verdict on it. Source: arXiv:2602.04837, section 3, as in
-    ``policies.novelty``.
-    """
-    first, second = tree.verdicts(one), tree.verdicts(other)
-    common = [task for task, verdict in first.items() if verdict and second.get(task)]
-    if len(common) < min(COMMON, len(tree.tasks)):
-        return 1.0
-    solved = {task for task in common if first[task] is Verdict.RESOLVED}
-    theirs = {task for task in common if second[task] is Verdict.RESOLVED}
-    return 1 - len(solved & theirs) / (math.sqrt(len(solved) * len(theirs)) + EPSILON)
 
 
 def _find_failed_tasks(tree: Tree, agent: AgentId) -> set[TaskId]:

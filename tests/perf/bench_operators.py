@@ -30,8 +30,7 @@ from dgm.archive.tree import Tree
 from dgm.config import Settings
 from dgm.domain import Action, AgentId, Evaluate, Expand, Split, TaskId
 from dgm.policies.limits import fertile
-from dgm.policies.operators import operator_rule
-from dgm.policies.rules import OneOperator, PolicyContext
+from dgm.policies.operators import open_operators
 from dgm.protocols import Needs
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.run_controller import RunController
@@ -53,8 +52,7 @@ class EveryChild:
     def __init__(
         self, settings: Settings, needs: Mapping[str, Needs], wanted: int, tasks: tuple[TaskId, ...]
     ):
-        self._kit = PolicyContext(settings.operator)
-        self._operators = operator_rule(settings, needs, self._kit) or OneOperator(settings.operator)
+        self._operators, self._observers = open_operators(settings, needs)
         self._operator = settings.operator_names[-1]
         self._wanted = wanted
         self._tasks = tasks
@@ -74,7 +72,7 @@ class EveryChild:
         able = np.flatnonzero(fertile(tree) & done)
         parents = [AgentId(int(agent)) for agent in able]
         rng.shuffle(parents)
-        steps = (self._operators.choose(tree, (parent,), rng) for parent in parents)
+        steps = (self._operators.choose(tree, parent, rng) for parent in parents)
         other: Expand | None = None
         for step in steps:
             if step is not None and step.operator == self._operator:
@@ -90,7 +88,7 @@ class EveryChild:
                 self._others += operator != self._operator
             case _:
                 pass
-        for observer in self._kit.observers:
+        for observer in self._observers:
             observer.observe(event)
 
 

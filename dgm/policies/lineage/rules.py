@@ -5,9 +5,10 @@ from random import Random
 
 import numpy as np
 
+from dgm.archive.events import Recorded
 from dgm.archive.tree import Tree
 from dgm.domain import SEED, AgentId, TaskId, Verdict
-from dgm.policies.limits import evaluations_begun, share_left
+from dgm.policies.limits import share_left
 from dgm.policies.lineage.constants import (
     CAUTION,
     DOUBTED_ROOT_BONUS,
@@ -24,104 +25,84 @@ from dgm.policies.lineage.constants import (
     TASK_JITTER,
 )
 from dgm.policies.lineage.fold import Fold
+from dgm.policies.lineage.outlook import Outlook
 from dgm.policies.lineage.posterior import Posterior
 from dgm.policies.lineage.ties import leader
-from dgm.policies.rules import PolicyContext
-from dgm.policies.tasks import untried
+from dgm.policies.policy import Plan, View
 
 
-class LineageGate:
-    """The gate that expands where a child promises more than an evaluation, per unit of cost."""
+class Lineage:
+    """The policy: a fold of the events, and the plan that it gives of a tree."""
 
-    def __init__(self, kit: PolicyContext) -> None:
-        self._fold = kit.shared(Fold)
+    def __init__(self) -> None:
+        self._fold = Fold()
 
-    def expands(self, tree: Tree, rng: Random) -> bool:  # noqa: ARG002  (nothing is left to chance)
-        """Return whether the archive should grow now.
+    def observe(self, event: Recorded) -> None:
+        """Fold one event into the state."""
+        self._fold.observe(event)
 
-        It should not in the last tenth of the budget, nor before an urgent evaluation.
+    def decide(self, view: View, rng: Random) -> Plan:
+        """Return the plan: the parent whose line promises most, and the agent whose evaluation may change the best one.
+
+        Every new child is evaluated once, the first ones up to three times.
         """
-        outlook = self._fold.outlook(tree)
-        if outlook.urgent is not None or share_left(tree) <= LAST_SHARE:
-            return False
-        per_expansion = 1.0 + EXTRA_EVALUATIONS * max(outlook.expansion_cost - 1.0, 0.0)
-        if evaluations_begun(tree) < per_expansion * (tree.expansions_begun + 1):
-            return False
-        return outlook.expansion_pays
+        outlook = self._fold.outlook(view.tree)
+        return Plan(
+            expand=_expands(view, outlook),
+            parent=lambda: outlook.parent,
+            agent=lambda: outlook.target if outlook.urgent is None else outlook.urgent,
+            task=lambda agent: _informative_task(view, outlook, agent, rng),
+        )
 
 
-class LineageParent:
-    """The parent whose line promises most within six generations."""
+def _expands(view: View, outlook: Outlook) -> bool:
+    """Return whether a child promises more than an evaluation, per unit of cost.
 
-    def __init__(self, kit: PolicyContext) -> None:
-        self._fold = kit.shared(Fold)
-
-    def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:  # noqa: ARG002
-        """Return one parent; none before an agent has a result or all evaluations of the seed were given up."""
-        parent = self._fold.outlook(tree).parent
-        return () if parent is None else (parent,)
-
-
-class LineageEvaluation:
-    """The rule that evaluates every new child once, the first ones up to three times, then the agent that matters most.
-
-    An agent matters if its evaluation may change which agent is best.
+    Nobody has a child in the last tenth of the budget, nor before an urgent evaluation.
     """
-
-    def __init__(self, kit: PolicyContext) -> None:
-        self._fold = kit.shared(Fold)
-
-    def target(self, tree: Tree, rng: Random) -> AgentId | None:  # noqa: ARG002
-        """Return an agent with an untried task; ``None`` where there is none."""
-        outlook = self._fold.outlook(tree)
-        return outlook.target if outlook.urgent is None else outlook.urgent
+    if outlook.urgent is not None or share_left(view.tree) <= LAST_SHARE:
+        return False
+    per_expansion = 1.0 + EXTRA_EVALUATIONS * max(outlook.expansion_cost - 1.0, 0.0)
+    if view.evaluations < per_expansion * (view.tree.expansions_begun + 1):
+        return False
+    return outlook.expansion_pays
 
 
-class InformativeTask:
-    """The untried task that teaches most about the agent's skill: near its own level, of known difficulty.
+def _informative_task(view: View, outlook: Outlook, agent: AgentId, rng: Random) -> TaskId:
+    """Return the untried task that teaches most about the agent's skill: near its own level, of known difficulty.
 
-    The first children that have failed get a task that their parents solve.
+    The first children that have failed get a task that their parents solve. A random factor keeps agents from all
+    meeting the same tasks.
     """
-
-    def __init__(self, kit: PolicyContext) -> None:
-        self._fold = kit.shared(Fold)
-
-    def task(self, tree: Tree, agent: AgentId, rng: Random) -> TaskId:
-        """Return an untried task of ``agent``; a random factor keeps agents from all meeting the same tasks."""
-        tasks = untried(tree, agent)
-        worth = self._fold.outlook(tree).task_worth(agent, tasks)
-        jitter = np.array([rng.uniform(*TASK_JITTER) for _ in tasks])
-        return tasks[int(np.argmax(worth * jitter))]
+    tasks = view.untried(agent)
+    worth = outlook.task_worth(agent, tasks)
+    jitter = np.array([rng.uniform(*TASK_JITTER) for _ in tasks])
+    return tasks[int(np.argmax(worth * jitter))]
 
 
-class LineageRecommendation:
-    """The highest lower bound, posterior mean less one and a half standard deviations, among sound agents.
+def recommend(tree: Tree) -> AgentId:
+    """Return the agent of the highest lower bound, or the seed where no other agent has proved better.
 
-    An agent needs two results or more, one of them a success, to be handed out. Between two agents that seem equal the
-    better known one is taken. Only the agent that is taken is compared with the seed. The seed has a small bonus if the
-    agent is of the first generations and a malus if it is of later ones. Where many of the first children failed, the
-    malus is larger and holds for any generation. The posterior is fitted from nothing to the verdicts that the tree
-    holds (first attempts), so that any reader of a run can ask.
+    The bound is the posterior mean less one and a half standard deviations, among sound agents. An agent needs two
+    results or more, one of them a success. Between two agents that seem equal the better known one is taken. Only the
+    agent that is taken is compared with the seed. The seed has a small bonus if the agent is of the first generations
+    and a malus if it is of later ones. Where many of the first children failed, the malus is larger and holds for any
+    generation. The posterior is fitted from nothing to the verdicts that the tree holds (first attempts), so that any
+    reader of a run can ask.
     """
-
-    def __init__(self, kit: PolicyContext) -> None:
-        """Ignore the kit; this part needs nothing from it."""
-
-    def recommend(self, tree: Tree) -> AgentId:
-        """Return the best agent, or the seed where no other agent has proved better."""
-        posterior = fitted(tree)
-        broken = posterior.broken()
-        bounds = [state.t - CAUTION * math.sqrt(state.tt) for state in posterior.beliefs.states]
-        evidence = posterior.evidence
-        candidates = [
-            AgentId(agent)
-            for agent, count in enumerate(evidence.counts)
-            if agent and count >= LEAST_RESULTS and evidence.solved[agent] and broken[agent] < 0.5
-        ]
-        best = candidates[leader(np.array(bounds)[candidates])] if candidates else SEED
-        bonus = np.interp(posterior.generation(best), HANDED_OUT_GENERATIONS, HANDED_OUT_ROOT_BONUS)
-        bonus = np.interp(posterior.failed_children(), (SELDOM, OFTEN), (bonus, DOUBTED_ROOT_BONUS))
-        return best if bounds[best] > bounds[SEED] + bonus else SEED
+    posterior = fitted(tree)
+    broken = posterior.broken()
+    bounds = [state.t - CAUTION * math.sqrt(state.tt) for state in posterior.beliefs.states]
+    evidence = posterior.evidence
+    candidates = [
+        AgentId(agent)
+        for agent, count in enumerate(evidence.counts)
+        if agent and count >= LEAST_RESULTS and evidence.solved[agent] and broken[agent] < 0.5
+    ]
+    best = candidates[leader(np.array(bounds)[candidates])] if candidates else SEED
+    bonus = np.interp(posterior.generation(best), HANDED_OUT_GENERATIONS, HANDED_OUT_ROOT_BONUS)
+    bonus = np.interp(posterior.failed_children(), (SELDOM, OFTEN), (bonus, DOUBTED_ROOT_BONUS))
+    return best if bounds[best] > bounds[SEED] + bonus else SEED
 
 
 def fitted(tree: Tree, rest: float = FIT_MOVE) -> Posterior:

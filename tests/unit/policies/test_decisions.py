@@ -174,7 +174,9 @@ class Search:
 
     def end(self, number: ActionId) -> None:
         action, chance = self.running[number], self.random.random()
-        usage = Usage(1, self.random.randrange(500, 3000), self.random.randrange(100), self.random.random() / 2)
+        usage = Usage(
+            1, self.random.randrange(500, 3000), self.random.randrange(100), self.random.random() / 2
+        )
         role = "solve" if isinstance(action, Evaluate) else "improve"
         self.add(ModelCalled(number, 0, "m", role, usage=usage))
         self.finish(number)

@@ -79,21 +79,14 @@ PACKAGE = """
 class Half:
     name = "half"
 
-def half(kit):
-    return Half()
-
-def broken(kit):
-    return kit.nothing
+class Broken:
+    def __init__(self, kit):
+        kit.nothing
 
 number = 3
 
 class Deaf:
-    name, keeps_state = "deaf", False
-    def __init__(self, kit):
-        pass
-    def next(self, tree):
-        pass
-    def observe(self, event):
+    def decide(self, view):
         pass
 
 class Wanting:
@@ -108,8 +101,8 @@ MODULES = {
     "odd_exits": "raise SystemExit(3)\n",
 }
 POINTS = """[dgm.policies]
-half = odd_plugin:half
-broken = odd_plugin:broken
+half = odd_plugin:Half
+broken = odd_plugin:Broken
 number = odd_plugin:number
 deaf = odd_plugin:Deaf
 wanting = odd_plugin:Wanting
@@ -139,8 +132,8 @@ def plugged(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("half", "Half has no keeps_state, next, observe"),
-        ("number", "int has no name, keeps_state, next, observe"),
+        ("half", "Half has no decide"),
+        ("number", "int has no decide"),
         (
             "syntax",
             r"odd_syntax:x, of odd-plugin\) cannot be loaded: .*/odd_syntax\.py:1: SyntaxError: invalid syntax",
