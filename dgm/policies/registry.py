@@ -10,7 +10,7 @@ from dgm.archive.tree import Tree
 from dgm.config import PolicySettings, Settings
 from dgm.domain import AgentId
 from dgm.errors import UserError
-from dgm.plugins import check_function, find_plugin, make_plugin
+from dgm.plugins import check_function, check_shape, find_plugin, is_reference, make_plugin
 
 if TYPE_CHECKING:
     from dgm.policies.policy import Decide
@@ -104,7 +104,10 @@ def _open(name: str, context: PolicyContext) -> "tuple[Decide, object]":
     if inspect.isroutine(thing):
         check_function("policies", name, thing, 2)
         return thing, None
-    state: Any = make_plugin("policies", name, context, POLICIES, {"decide": 2})
+    state: Any = thing
+    if isinstance(thing, type) or is_reference(name):
+        state = make_plugin("policies", name, context, POLICIES)
+    check_shape("policies", name, state, {"decide": 2})
     return state.decide, state
 
 

@@ -144,11 +144,11 @@ def plugged(tmp_path, monkeypatch):
         ("exits", r"cannot be loaded: .*/odd_exits\.py:1: SystemExit: 3"),
         (
             "deaf",
-            r"\(odd_plugin:Deaf, of odd-plugin\), .*/odd_plugin\.py:17: Deaf\.next must take 2 arguments",
+            r"\(odd_plugin:Deaf, of odd-plugin\), .*/odd_plugin\.py:12: Deaf\.decide must take 2 arguments",
         ),
         (
             "wanting",
-            r"odd_plugin\.py:22: arguments 'kit', 'more' are no fields of PolicyContext \(there are: operator, alpha,",
+            r"odd_plugin\.py:15: arguments 'kit', 'more' are no fields of PolicyContext \(there are: operator, alpha",
         ),
     ],
 )
@@ -164,7 +164,7 @@ def test_a_fault_in_a_plug_in_is_not_called_one_of_dgm(plugged, capsys, monkeypa
     said = capsys.readouterr().err
     assert len(said.splitlines()) == 1
     assert "a fault of a plug-in: package 'odd_plugin', " in said
-    assert "odd_plugin.py:9: AttributeError" in said
+    assert "odd_plugin.py:7: AttributeError" in said
     monkeypatch.setenv("DGM_DEBUG", "1")
     complain(raised.value)
     assert "Traceback" in capsys.readouterr().err
