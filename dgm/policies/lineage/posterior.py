@@ -191,7 +191,10 @@ class Beliefs:
         self._info.append(NOTHING)
         self._sent.append(NOTHING)
         self._filters.append(filter_information(NOTHING, self.step))
-        self.states.append(self._infer(agent))
+        child = (
+            child_state(self.states[parent], self._filters[agent], self.step) if agent else self._root_state()
+        )
+        self.states.append(child)
 
     def set_evidence(self, agent: int, precision: float, eta: float, sound: float) -> None:
         """Replace the evidence of the agent's verdicts, and the weight of its messages."""
@@ -232,18 +235,21 @@ class Beliefs:
     def _send(self, agent: int, before: Information[float]) -> None:
         """Send the agent's message to its parent in place of ``before``."""
         info, sound = self._info[agent], self.sound[agent]
-        self._filters[agent] = of = filter_information(info, self.step)
-        sent = message(of, self.step, sound) if sound >= LEAST_SOUND and info is not NOTHING else NOTHING
+        self._filters[agent] = filter_ = filter_information(info, self.step)
+        sent = message(filter_, self.step, sound) if sound >= LEAST_SOUND and info is not NOTHING else NOTHING
         self._sent[agent] = sent
         if sent is not before:
-            parent = self.parents[agent]
-            rows = zip(self._info[parent], sent, before, strict=True)
-            self._info[parent] = tuple(old + new - gone for old, new, gone in rows)
+            of = self._info[self.parents[agent]]
+            self._info[self.parents[agent]] = (
+                of[0] + sent[0] - before[0],
+                of[1] + sent[1] - before[1],
+                of[2] + sent[2] - before[2],
+                of[3] + sent[3] - before[3],
+                of[4] + sent[4] - before[4],
+            )
 
-    def _infer(self, agent: int) -> State:
-        if not agent:
-            return root_state(self._info[0], self.step, self.mean_drift)
-        return child_state(self.states[self.parents[agent]], self._filters[agent], self.step)
+    def _root_state(self) -> State:
+        return root_state(self._info[0], self.step, self.mean_drift)
 
     def _update_states(self, touched: Iterable[int]) -> list[int]:
         """Infer the states of these agents and of the descendants of whoever moved; return those that moved."""
@@ -254,14 +260,16 @@ class Beliefs:
         self._unsettled.clear()
         moved = []
         changed = bytearray(len(self.parents))
+        states, filters, step = self.states, self._filters, self.step
         for agent, parent in enumerate(self.parents):
             if not (due[agent] or changed[parent]):
                 continue
-            old, new = self.states[agent], self._infer(agent)
+            old = states[agent]
+            new = child_state(states[parent], filters[agent], step) if agent else self._root_state()
             if not -LARGEST_MOVE <= new.t - old.t <= LARGEST_MOVE:
                 new = new._replace(t=old.t + math.copysign(LARGEST_MOVE, new.t - old.t))
                 self._unsettled.add(agent)
-            self.states[agent] = new
+            states[agent] = new
             if max(map(abs, map(sub, old, new))) > SETTLED:
                 changed[agent] = 1
                 moved.append(agent)
