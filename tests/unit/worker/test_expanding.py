@@ -30,6 +30,7 @@ from dgm.errors import AgentFault
 from dgm.messages import Message, Reply, Request, Role
 from dgm.protocols import Proposal, SandboxSpec
 from dgm.search.run_controller import RunController
+from dgm.worker.session import Session
 from dgm.worker.worker import Worker
 from tests.support.runs.builder import RunBuilder
 
@@ -105,7 +106,8 @@ def expanded(run, what, child=None, limits=None, **evidence):
     if TASKS[2] not in run.tree.tried(AgentId(1)):
         grade(run, 1, TASKS[2], Verdict.RESOLVED)  # comes too late to be seen
     order = RunController(run, settings).order(action, what)
-    worker = Worker(run, NoGateway(), None, Tasks(), {"listening": operator}, settings, SandboxSpec("python"))
+    session = Session(NoGateway(), None, SandboxSpec("python"), settings.limits)
+    worker = Worker(run, session, Tasks(), {"listening": operator}, settings)
     return asyncio.run(worker.perform(order)), operator.brief
 
 
@@ -139,14 +141,6 @@ def test_agents_that_are_shown_come_with_their_source_and_cases(run):
     assert brief.evidence["agents/0/source/part0.py"] == source(0)["part0.py"]
     assert not any(path.startswith(("cases/", "agents/3/source/")) for path in brief.evidence)
     assert (brief.aim, brief.case) == ("tools", 3)
-
-
-def test_in_the_older_layout_the_folder_is_about_the_parent_alone(run):
-    what = Expand((AgentId(3),), "listening", (ActionId(3),), (AgentId(1),))
-    _, brief = expanded(run, what, layout=1)
-    assert brief.evidence == {}
-    _, brief = expanded(run, Expand((AgentId(1),), "listening", (ActionId(3),)), layout=1)
-    assert set(brief.evidence) >= {"README.md", "task-1-0/patch.diff"}
 
 
 def test_what_the_folder_held_and_what_was_read_of_it_are_kept(run):
