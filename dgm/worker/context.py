@@ -56,7 +56,6 @@ class WorkerContext:
             self.settings.limits,
             role,
             allowance,
-            evidence_shown=self.settings.evidence.layout == 2,
             heard=set(self.run.tree.withdrawals.void_calls(action)),
             supplies=self.supplies,
         )
