@@ -17,7 +17,7 @@ from dgm.gateway.agent_start import FOLDER as START_FOLDER
 from dgm.gateway.agent_start import TASK_PATHS
 from dgm.gateway.lease import Lease
 from dgm.meta.contract import AUTO_ACTIONS, Contract
-from dgm.meta.evidence.listing import EVIDENCE_FOLDER
+from dgm.meta.evidence import EVIDENCE_FOLDER
 from dgm.meta.trajectories import KNOWN, join_files, read_trajectory
 from dgm.protocols import InImage, Job, JobKind, OwnTrajectory, Sandbox
 from dgm.sandboxes.transfer import get_files, list_files

@@ -19,7 +19,7 @@ from dgm.gateway.lease import DRY_RUN, SPENT, Lease
 from dgm.gateway.server import MOST_LOST_S, Gateway
 from dgm.messages import Reply, Request, RequestRefused
 from dgm.meta.contract import Contract, read_contract
-from dgm.meta.evidence.listing import EVIDENCE_FOLDER
+from dgm.meta.evidence import EVIDENCE_FOLDER
 from dgm.protocols import (
     Completed,
     InImage,
