@@ -231,8 +231,9 @@ def _find_stand_ins(live: Run, run: Run, agent: Agent) -> tuple[AgentId, ...]:
 def _finished_step(live: Run, agent: Agent, action: ActionId) -> LiveStep | None:
     recorded = live.outcome(action)
     match recorded.event if recorded else None:
-        case AgentBorn(commit=commit, rationale=rationale):
-            return LiveStep(agent.id, agent.commit, CommitId(commit), "", rationale, commit == agent.commit)
+        case AgentBorn(outcome=child):
+            same = child.commit == agent.commit
+            return LiveStep(agent.id, agent.commit, child.commit, "", child.rationale, same)
         case AgentStillborn(outcome=dead):
             return LiveStep(agent.id, agent.commit, None, dead.stage, dead.reason, False)
         case _:

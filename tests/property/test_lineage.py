@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgm.archive.events import ActionLost, ActionStarted, AgentBorn, AgentStillborn, TaskGraded
-from dgm.domain import AgentId, Budget, Evaluate, Evaluation, Expand, Stillborn, Verdict
+from dgm.domain import AgentId, Born, Budget, CommitId, Evaluate, Evaluation, Expand, Stillborn, Verdict
 from dgm.policies.limits import evaluations_left
 from dgm.policies.lineage.hyper import Facts, Laws, log_likelihood, step_at
 from dgm.policies.lineage.passes import Beliefs
@@ -109,7 +109,7 @@ class Life:
             self.log.add(AgentStillborn(number, Stillborn(what.parents, "self-edit", "check", "")))
         else:
             child = AgentId(len(self.log.tree.agents))
-            self.log.add(AgentBorn(number, child, what.parents, f"c{child}", "self-edit", ""))
+            self.log.add(AgentBorn(number, child, Born(what.parents, "self-edit", CommitId(f"c{child}"), "")))
 
 
 @pytest.mark.slow

@@ -49,9 +49,9 @@ class Fold:
                 self._most_under_way = max(self._most_under_way, len(self._under_way))
             case ActionLost(action) | ChildProposed(action):
                 self._under_way.discard(action)
-            case AgentBorn(action, _, parents, cost=cost):
-                self._end(action, 1, cost.seconds)
-                self.posterior.born(parents[0] if parents else 0)
+            case AgentBorn(action, _, child):
+                self._end(action, 1, child.cost.seconds)
+                self.posterior.born(child.parents[0] if child.parents else 0)
             case AgentStillborn(action, outcome):
                 self._end(action, 1, outcome.cost.seconds)
                 dead = outcome.parents[0]

@@ -18,7 +18,9 @@ from dgm.archive.events import (
 from dgm.domain import (
     ActionId,
     AgentId,
+    Born,
     Budget,
+    CommitId,
     Cost,
     Digest,
     Evaluate,
@@ -91,7 +93,11 @@ def search(seed, budget):
             child = len(log.tree.agents)
             change = 0.2 if child % 3 == 0 else -0.05
             skill.append(0.0 if child % 7 == 0 else min(max(skill[action.parents[0]] + change, 0.0), 0.95))
-            log.add(AgentBorn(number, AgentId(child), action.parents, f"c{child}", "self-edit", ""))
+            log.add(
+                AgentBorn(
+                    number, AgentId(child), Born(action.parents, "self-edit", CommitId(f"c{child}"), "")
+                )
+            )
         else:
             verdict = Verdict.RESOLVED if world.random() < skill[action.agent] else Verdict.UNRESOLVED
             log.add(TaskGraded(number, Evaluation(action.agent, action.task, 0, verdict, "")))
