@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 
 from dgm.archive.events import ActionStarted, AgentBorn, Recorded, TaskGraded, VerdictWithdrawn
-from dgm.domain import SEED, AgentId, Evaluation, Expand, Verdict
+from dgm.domain import SEED, AgentId, Born, Evaluation, Expand, Verdict
 from dgm.policies.policy import Floats, Ints, Plan, View, draw_beta
 
 
@@ -112,7 +112,7 @@ class HgmPublished:
                 # Copies in the lists of ancestors stay, because in the program nothing leaves a list.
                 self.resolved[what.agent] -= verdict is Verdict.RESOLVED
                 self.lengths[what.agent] -= 1
-            case AgentBorn(parents=parents):
+            case AgentBorn(outcome=Born(parents=parents)):
                 self.resolved.append(0)
                 self.lengths.append(0)
                 self._parents.append(parents[0] if parents else -1)

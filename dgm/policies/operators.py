@@ -291,11 +291,11 @@ class Bandit:
             case ActionStarted(action, Expand() as expansion):
                 if arm := self._arm_of(expansion):
                     self._under_way[action] = arm
-            case AgentBorn(action, child, parents, cost=cost):
-                if arm := self._end(action, cost):
+            case AgentBorn(action, child, outcome):
+                if arm := self._end(action, outcome.cost):
                     self._arms[arm].children += 1
                     self._arm_of_child[child] = arm
-                    for parent in parents:
+                    for parent in outcome.parents:
                         self._children_of.setdefault(parent, []).append(child)
             case AgentStillborn(action, outcome):
                 arm = self._end(action, outcome.cost)

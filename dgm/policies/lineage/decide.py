@@ -136,9 +136,9 @@ class Fold:
                 self._most_under_way = max(self._most_under_way, len(self._under_way))
             case ActionLost(action) | ChildProposed(action):
                 self._under_way.discard(action)
-            case AgentBorn(action, _, parents, cost=cost):
-                self._end_expansion(action, cost.seconds)
-                self.posterior.born(parents[0] if parents else SEED)
+            case AgentBorn(action, _, child):
+                self._end_expansion(action, child.cost.seconds)
+                self.posterior.born(child.parents[0] if child.parents else SEED)
             case AgentStillborn(action, outcome):
                 self._end_expansion(action, outcome.cost.seconds)
                 self.deaths[outcome.parents[0]] = self.deaths.get(outcome.parents[0], 0) + 1

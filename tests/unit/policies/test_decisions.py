@@ -110,7 +110,7 @@ class Search:
         self.running: dict[ActionId, Evaluate | Expand] = {}
         self.at, self.steps = 0.0, list[str]()
         self.begin(resumed=False)
-        self.add(AgentBorn(ActionId(0), AgentId(0), (), "c0", "seed", ""))
+        self.add(AgentBorn(ActionId(0), AgentId(0), Born((), "seed", CommitId("c0"), "")))
 
     def begin(self, *, resumed: bool) -> None:
         for action in [*self.running]:
@@ -206,7 +206,7 @@ class Search:
     def born(self, number: ActionId, parents: tuple[AgentId, ...], operator: str, cost: Cost) -> None:
         child = AgentId(len(self.tree.agents))
         self.latents.append(self.world.child([self.latents[parent] for parent in parents], int(number)))
-        self.add(AgentBorn(number, child, parents, f"c{child}", operator, "", cost))
+        self.add(AgentBorn(number, child, Born(parents, operator, CommitId(f"c{child}"), "", cost)))
 
     def answer(self) -> None:
         number, waiting = next(iter(self.tree.waiting.items()))

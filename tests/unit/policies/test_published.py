@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dgm.archive.events import ActionLost, ActionStarted, AgentBorn, AgentStillborn
-from dgm.domain import SEED, AgentId, Budget, Evaluate, Expand, Stillborn, TaskId
+from dgm.domain import SEED, AgentId, Born, Budget, CommitId, Evaluate, Expand, Stillborn, TaskId
 from dgm.policies import published
 from dgm.policies.limits import BARREN
 from dgm.policies.policy import View
@@ -321,7 +321,7 @@ def test_only_children_that_passed_their_batch_are_evaluated_further():
     log = archive("1000000000", "100", budget=Budget(agents=3, evaluations=100))
     number = expand(log, 0)
     assert agent() is None, "the last child may be one to evaluate"
-    log.add(AgentBorn(number, AgentId(2), (SEED,), "c2", "self-edit", ""))
+    log.add(AgentBorn(number, AgentId(2), Born((SEED,), "self-edit", CommitId("c2"), "")))
     log.graded(2, [False] * 3)
     assert agent() == 1, "no other child can come"
 
