@@ -17,6 +17,7 @@ from dgm.models.choose import drawing_of
 from dgm.models.pricing import FREE, Price, Prices
 from dgm.protocols import Benchmark, Operator, SandboxEngine
 from dgm.replay.recording import ReplayJournal, ReplayRun, make_recorded_models
+from dgm.search.prepare import AgentIndex
 from dgm.search.run_settings import fixed_name_of
 from dgm.worker.session import LentModels, open_session
 from dgm.worker.worker import Worker
@@ -51,7 +52,7 @@ async def open_worker(run: Run, settings: Settings, means: ReplayContext) -> Asy
     with TemporaryDirectory(prefix="dgm-replay-", ignore_cleanup_errors=True) as scratch:
         async with open_session(means.engine, run.source(SEED), settings.limits, lent) as session:
             again = ReplayRun(run, None, Path(scratch))
-            yield Worker(again, session, means.benchmark, means.operators, settings)
+            yield Worker(again, session, means.benchmark, means.operators, settings, AgentIndex(run))
 
 
 def _prices_by_name(settings: Settings, names: set[str]) -> Mapping[str, Price]:

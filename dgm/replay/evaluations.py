@@ -22,7 +22,6 @@ from dgm.replay.findings import (
     divergence_of_failure,
     quote_difference,
 )
-from dgm.search.orders import EvaluateOrder
 from dgm.worker.worker import Worker
 
 OUT_OF_MEMORY = 137
@@ -161,7 +160,7 @@ async def _regrade_patch(run: Run, action: ActionId, recorded: Evaluation, worke
 
 async def _perform_again(run: Run, action: ActionId, recorded: Evaluation, worker: Worker) -> _Found:
     what = Evaluate(recorded.agent, recorded.task, recorded.attempt)
-    now = await worker.perform(EvaluateOrder(action, what, run.tree.agents[recorded.agent]))
+    now = await worker.perform(action, what)
     if not isinstance(now, Evaluation):
         raise TypeError(f"an evaluation has no outcome {now!r}")
     divergence = await asyncio.to_thread(_compare_evaluations, run, action, recorded, now, worker.run.traces)

@@ -9,10 +9,9 @@ from dgm.analysis.lineage import Lineage
 from dgm.archive.run import Run
 from dgm.archive.verifying import check_descent
 from dgm.domain import ActionId, Agent, AgentId, Born, CommitId, Outcome, Stillborn
-from dgm.errors import Infrastructure
+from dgm.errors import ArchiveCorrupt, Infrastructure
 from dgm.processes import StandstillWatch
 from dgm.replay.findings import Divergence, Match, describe_differing_files, divergence_of_failure
-from dgm.replay.recording import RecordedOrders
 from dgm.worker.worker import Worker
 
 
@@ -53,22 +52,20 @@ async def replay_lineage(
     """
     lineage = Lineage(run.tree, leaf)
     await asyncio.to_thread(check_descent, run, lineage.agents)
-    # The settings that orders depend on never change in a run.
-    orders = RecordedOrders(run, workers[lineage.agents[0].action].settings)
     steps = []
     for agent in lineage.agents:
-        step = await _remake_agent(run, agent, workers[agent.action], orders)
+        step = await _remake_agent(run, agent, workers[agent.action])
         on_step(step)
         steps.append(step)
     return steps
 
 
-async def _remake_agent(run: Run, agent: Agent, worker: Worker, orders: RecordedOrders) -> StepAgain:
+async def _remake_agent(run: Run, agent: Agent, worker: Worker) -> StepAgain:
     began = time.monotonic()
     outcome: Outcome | Infrastructure
     async with StandstillWatch() as watch:
         try:
-            outcome = await _perform_step(run, agent, worker, orders)
+            outcome = await _perform_step(run, agent, worker)
         except Infrastructure as error:
             outcome = error
         if not isinstance(outcome, Born):
@@ -78,9 +75,12 @@ async def _remake_agent(run: Run, agent: Agent, worker: Worker, orders: Recorded
     return StepAgain(agent.id, agent.action, match, agent.commit, again, divergence, time.monotonic() - began)
 
 
-async def _perform_step(run: Run, agent: Agent, worker: Worker, orders: RecordedOrders) -> Outcome:
+async def _perform_step(run: Run, agent: Agent, worker: Worker) -> Outcome:
     if agent.action:
-        return await worker.perform(orders.expansion(agent.action))
+        starts = run.store.starts_of_action(agent.action)
+        if not starts:
+            raise ArchiveCorrupt(f"{run.folder / 'events.db'}: action {agent.action} was never started")
+        return await worker.perform(agent.action, starts[-1][1])
     parents = [run.tree.agents[parent].commit for parent in agent.parents]
     source = await asyncio.to_thread(run.repository.source, agent.commit)
     commit = await asyncio.to_thread(worker.run.repository.commit, source, parents)

@@ -31,7 +31,6 @@ from dgm.replay.live_steps import (
     compare_results,
     enter_ancestors,
     live_steps,
-    perform_lineage,
 )
 from dgm.replay.recorded import PLAN, choose_sandbox
 from dgm.search.availability import GatewayAvailability
@@ -142,7 +141,7 @@ async def live_lineage(run: Run, leaf: AgentId, live: Live) -> LiveLineage:
 
             async def work(_: Callable[[Search], None]) -> Ending:
                 async with assemble.open_worker(made, live.settings, parts) as worker:
-                    return await perform_lineage(run, made, leaf, worker, live.on_step)
+                    raise NotImplementedError
 
             ended = await perform_until_stopped(made, work)
         else:

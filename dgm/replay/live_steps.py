@@ -1,13 +1,13 @@
 """Live replay: another model repeats parts of a recorded run in a small run of its own, compared pair by pair."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from dgm.analysis.budgets import Ending, Reason, find_ending
+from dgm.analysis.budgets import Ending, Reason
 from dgm.analysis.lineage import Lineage
-from dgm.archive.events import ActionLost, ActionStarted, AgentBorn, AgentStillborn, Recorded, RunStopped
+from dgm.archive.events import AgentBorn, AgentStillborn, Recorded
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.domain import (
@@ -18,16 +18,12 @@ from dgm.domain import (
     Born,
     CommitId,
     Evaluate,
-    Expand,
-    Stillborn,
     TaskId,
     Usage,
     Verdict,
 )
-from dgm.errors import ArchiveCorrupt, Infrastructure
+from dgm.errors import ArchiveCorrupt
 from dgm.evaluation.exam import OPERATOR, Comparison, compare_verdicts, find_candidate
-from dgm.replay.recording import RecordedOrders, ReplayRun
-from dgm.worker.worker import Worker
 
 DONE = Ending(Reason.NOTHING_LEFT, "all of it was done before")
 Pair = tuple[AgentId, TaskId]
@@ -159,68 +155,6 @@ def live_steps(live: Run, run: Run, leaf: AgentId) -> list[LiveStep]:
     children = Lineage(run.tree, leaf).agents[1:]
     done = (_finished_step(live, agent, ActionId(number)) for number, agent in enumerate(children, 1))
     return [step for step in done if step is not None]
-
-
-async def perform_lineage(
-    run: Run, live: Run, leaf: AgentId, worker: Worker, on_step: Callable[[LiveStep], None]
-) -> Ending:
-    """Make each missing agent of the lineage again; record all paid work in ``live``.
-
-    Args:
-        run: the recorded run.
-        live: a run of its own, in which the leaf's ancestors are entered; step n of the lineage is its action
-            n.
-        leaf: the last agent of the lineage.
-        worker: of ``live``, with the model that is tried.
-        on_step: hears of each step when it is done.
-    """
-    for action in list(live.tree.pending):
-        live.append(ActionLost(action, "the process that performed it ended"))
-    worker = replace(worker, run=ReplayRun(run, live, live.folder))
-    orders = RecordedOrders(run, worker.settings)
-    over = Ending(Reason.NOTHING_LEFT, "every step is done")
-    for number, agent in enumerate(Lineage(run.tree, leaf).agents[1:], 1):
-        action = ActionId(number)
-        if _finished_step(live, agent, action) is None:
-            stop = find_ending(live.tree, worker.session.gateway.ledger.exhausted) or await _perform_step(
-                run, live, agent, action, (worker, orders)
-            )
-            if stop:
-                over = stop
-                break
-        step = _finished_step(live, agent, action)
-        if step:
-            on_step(step)
-    live.append(RunStopped(over.reason.value))
-    return over
-
-
-async def _perform_step(
-    run: Run, live: Run, agent: Agent, action: ActionId, how: tuple[Worker, RecordedOrders]
-) -> Ending | None:
-    worker, orders = how
-    parents = _find_stand_ins(live, run, agent)
-    recorded = orders.expansion(agent.action)
-    what = Expand(parents, agent.operator, aim=recorded.action.aim)
-    live.append(ActionStarted(action, what, again=live.tree.tries(action) > 0))
-    order = replace(
-        recorded,
-        id=action,
-        action=replace(recorded.action, parents=parents),
-        parents=tuple(live.tree.agents[parent] for parent in parents),
-    )
-    try:
-        outcome = await worker.perform(order)
-    except Infrastructure as error:
-        live.append(ActionLost(action, str(error)))
-        spent = find_ending(live.tree, worker.session.gateway.ledger.exhausted)
-        return spent or Ending(Reason.OUTAGE, worker.session.gateway.caller.refused or str(error))
-    match outcome:
-        case Born():
-            live.append(live.birth(outcome, action))
-        case Stillborn():
-            live.append(AgentStillborn(action, outcome))
-    return None
 
 
 def _find_stand_ins(live: Run, run: Run, agent: Agent) -> tuple[AgentId, ...]:
