@@ -21,9 +21,8 @@ from dgm.meta.vetting import AgentEdit, Judge, Stages, VettingReference, Vetting
 from dgm.plugins import check_answer
 from dgm.protocols import Brief, Grade, Proposal
 from dgm.search.prepare import read_brief
-from dgm.worker.allowance import Allowance
 from dgm.worker.evaluate import attempt_task
-from dgm.worker.workbench import SandboxWorkbench
+from dgm.worker.workbench import Allowance, SandboxWorkbench
 
 if TYPE_CHECKING:
     from dgm.worker.worker import Worker

@@ -12,11 +12,10 @@ from dgm.config import Settings
 from dgm.domain import Action, ActionId, Born, Digest, Entry, Evaluate, Outcome, Snapshot, Usage
 from dgm.protocols import Benchmark, Operator
 from dgm.search.prepare import AgentIndex
-from dgm.worker.allowance import Allowance
 from dgm.worker.evaluate import evaluate
 from dgm.worker.expand import expand
 from dgm.worker.session import Session
-from dgm.worker.workbench import SandboxWorkbench
+from dgm.worker.workbench import Allowance, SandboxWorkbench
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,8 @@ from dgm.gateway.model_names import ModelNames
 from dgm.gateway.server import MOST_LOST_S
 from dgm.messages import Message, Reply, Request, RequestRefused, Role
 from dgm.protocols import Completed, Job, JobKind, SandboxSpec
-from dgm.worker.allowance import Allowance
 from dgm.worker.session import call_limits
-from dgm.worker.workbench import SandboxWorkbench
+from dgm.worker.workbench import Allowance, SandboxWorkbench
 from tests.support.gateway.bench import ACTION, MemoryJournal, Script, gateway
 
 pytestmark = pytest.mark.slow
