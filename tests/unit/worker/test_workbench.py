@@ -165,7 +165,7 @@ class Packages(Supplies):
 class CheckPlace(Place):
     """Sandboxes in which an agent's self-check ends as told, time by time; it notes how each was run."""
 
-    def __init__(self, *ends, idle=Completed(0, b"")):
+    def __init__(self, *ends, idle=Place.idle):
         self.ends, self.ran, self.idle = list(ends), [], idle
 
     async def put(self, files, target):
