@@ -8,7 +8,8 @@ import pytest
 from dgm.archive.run import Run
 from dgm.archive.verifying import verify
 from dgm.domain import AgentId
-from dgm.evaluation.exam import FOLDER, compare_candidates
+from dgm.evaluation.control import FOLDER
+from dgm.evaluation.results import compare_agents
 from dgm.views.run import RunView
 from tests.support.runs.hostile import KINDS, TASKS, hostile, hostile_folder
 
@@ -40,7 +41,7 @@ def test_its_sources_and_traces_are_whole(hostile_folder) -> None:
 
 def test_its_examination_compares_two_candidates(hostile_folder) -> None:
     with Run.open(hostile_folder / FOLDER) as exam:
-        assert compare_candidates(exam, AgentId(0), AgentId(1)).gained == TASKS
+        assert compare_agents(exam, AgentId(0), AgentId(1)).gained == TASKS
 
 
 def test_one_that_did_not_stop_has_actions_under_way(tmp_path) -> None:
