@@ -140,7 +140,7 @@ async def perform_attempts(
 
     async def work(hand_over: Callable[[Search], None]) -> Ending:
         async with assemble.open_worker(holdout, settings, parts, on_event) as worker:
-            around = LoopHooks(on_event, GatewayAvailability(worker.gateway))
+            around = LoopHooks(on_event, GatewayAvailability(worker.session.gateway))
             search = Search(RunController(holdout, settings), HoldoutSchedule(), worker, settings, around)
             hand_over(search)
             begins(search)

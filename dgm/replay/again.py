@@ -4,21 +4,18 @@ The usual sandboxes and gateway are used, with recorded replies behind them and 
 """
 
 import asyncio
-import shutil
-import tempfile
 import time
-import uuid
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from dgm import assemble
 from dgm.analysis.lineage import Lineage
 from dgm.archive.config_shape import RunKind
 from dgm.archive.events import TaskGraded
 from dgm.archive.run import Run
-from dgm.archive.this_machine import machine_name
 from dgm.archive.traces import Traces
 from dgm.archive.verifying import check_descent
 from dgm.archive.volatile_text import mask_text
@@ -42,7 +39,7 @@ from dgm.domain import (
 )
 from dgm.errors import Hint, Infrastructure, UserError
 from dgm.gateway.ledger import Ledger
-from dgm.gateway.server import Gateway, LendingRules
+from dgm.gateway.server import LendingRules
 from dgm.models.builtin import DryRun
 from dgm.models.choose import drawing_of
 from dgm.models.pricing import FREE, Prices
@@ -59,7 +56,7 @@ from dgm.sandboxes.choose import open_kind
 from dgm.search.orders import EvaluateOrder
 from dgm.search.run_settings import current_settings_at, fixed_name_of, group_by_settings
 from dgm.simulation import check_performed
-from dgm.worker.supplies import AgentSupplies
+from dgm.worker.session import LentModels, call_limits, open_session
 from dgm.worker.worker import Worker
 
 OUT_OF_MEMORY = 137
@@ -136,8 +133,6 @@ async def open_replayer(run: Run, settings: Settings, parts: assemble.RunParts) 
     Raises:
         Infrastructure: the sandboxes' engine failed.
     """
-    labels = {"dgm.run": f"replay-{uuid.uuid4().hex}", "dgm.host": machine_name()}
-    folder = Path(tempfile.mkdtemp(prefix="dgm-replay-"))
     unanswered: dict[ActionId, tuple[int, str]] = {}
     models = {**make_recorded_models(run, settings, unanswered), "dry-run": DryRun()}
     prices = Prices.load(settings)
@@ -145,26 +140,17 @@ async def open_replayer(run: Run, settings: Settings, parts: assemble.RunParts) 
     known = {
         model.name: prices.of(model.name) if prices.knows(model.name) else FREE for model in models.values()
     }
-    try:
-        supplies = AgentSupplies(parts.engine, run.source(SEED))
-        rules = LendingRules(settings.models.aliases, drawing_of(settings), fixed_name_of(run))
-        limits = assemble.call_limits(settings.limits)
-        ledger = Ledger(known, Usage, Budget)
-        async with Gateway(folder / "gateway", ReplayJournal(run), models, ledger, limits, rules) as gateway:
-            worker = Worker(
-                run=ReplayRun(run, folder),
-                engine=parts.engine,
-                gateway=gateway,
-                benchmark=parts.benchmark,
-                operators=assemble.operators_of(run, settings),
-                settings=settings,
-                spec=await supplies.home_spec(labels),
-                supplies=supplies,
-            )
-            yield Replayer(run, worker, unanswered)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        await parts.engine.reap(labels)
+    lent = LentModels(
+        models,
+        ReplayJournal(run),
+        Ledger(known, Usage, Budget),
+        call_limits(settings.limits),
+        LendingRules(settings.models.aliases, drawing_of(settings), fixed_name_of(run)),
+    )
+    with TemporaryDirectory(prefix="dgm-replay-", ignore_cleanup_errors=True) as scratch:
+        async with open_session(parts.engine, run.source(SEED), settings.limits, lent) as session:
+            again, operators = ReplayRun(run, Path(scratch)), assemble.operators_of(run, settings)
+            yield Replayer(run, Worker(again, session, parts.benchmark, operators, settings), unanswered)
 
 
 def _open_at(run: Run, until: int, sandbox: str | None) -> AbstractAsyncContextManager[Replayer]:
@@ -390,7 +376,7 @@ async def _regrade_patch(replayer: Replayer, action: ActionId, recorded: Evaluat
     patch = await asyncio.to_thread(replayer.run.traces.get, recorded.cost.traces["patch"])
     worker = replayer.worker
     try:
-        grade = await worker.benchmark.grade(recorded.task, patch, worker.spec.labels)
+        grade = await worker.benchmark.grade(recorded.task, patch, worker.session.spec.labels)
     except Infrastructure as error:
         return Match.NOT_PERFORMED, None, Divergence(action, f"the infrastructure failed: {error}")
     now = Evaluation(

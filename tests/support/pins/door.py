@@ -98,7 +98,7 @@ async def open_door(folder: Path, settings: Mapping[str, Any]) -> AsyncIterator[
             RunBuilder(run).begin(Evaluate(AgentId(0), TaskId("t")))
     with run:
         async with assemble.open_worker(run, checked, PARTS) as worker:
-            yield Door(worker.gateway)
+            yield Door(worker.session.gateway)
 
 
 @asynccontextmanager
@@ -107,7 +107,7 @@ async def open_replay(folder: Path, settings: Mapping[str, Any]) -> AsyncIterato
     checked = Settings(**settings)
     with Run.open(folder) as run:
         async with open_replayer(run, checked, PARTS) as replayer:
-            yield Door(replayer.worker.gateway)
+            yield Door(replayer.worker.session.gateway)
 
 
 def serve(folder: Path, settings: Mapping[str, Any], pipe: Connection) -> None:
