@@ -46,7 +46,6 @@ from dgm.domain import (
     Agent,
     AgentId,
     Budget,
-    CommitId,
     Evaluate,
     Expand,
     Tally,
@@ -534,27 +533,27 @@ class Tree:
         return sums
 
     def _bear(self, event: AgentBorn) -> None:
-        if event.id != len(self._agents) or any(parent >= event.id for parent in event.parents):
+        child = event.outcome
+        if event.id != len(self._agents) or any(parent >= event.id for parent in child.parents):
             raise ArchiveCorrupt(
-                f"agent {event.id} with parents {event.parents} cannot be born as number {len(self._agents)}"
+                f"agent {event.id} with parents {child.parents} cannot be born as number {len(self._agents)}"
             )
         self._forget(event.action)
         self.deaths.clear()
-        commit = CommitId(event.commit)
         self._agents.append(
-            Agent(event.id, event.parents, commit, event.operator, event.rationale, event.action)
+            Agent(event.id, child.parents, child.commit, child.operator, child.rationale, event.action)
         )
         self._children.append([])
         self._verdicts.append({})
-        self._crossed.append(len(event.parents) > 1 or any(self._crossed[parent] for parent in event.parents))
+        self._crossed.append(len(child.parents) > 1 or any(self._crossed[parent] for parent in child.parents))
         if len(self._agents) > self._table.shape[1]:
             self._table = np.concatenate((self._table, np.zeros_like(self._table)), axis=1)
         self._cut_columns()
-        for parent in dict.fromkeys(event.parents):
+        for parent in dict.fromkeys(child.parents):
             self._children[parent].append(event.id)
-        if event.parents:
-            self.depths[event.id] = self.depths[event.parents[0]] + 1
-            self.barren[event.parents[0]] = 0
+        if child.parents:
+            self.depths[event.id] = self.depths[child.parents[0]] + 1
+            self.barren[child.parents[0]] = 0
 
     def _cut_columns(self) -> None:
         for name, row in zip(self.COLUMNS, self._table[:, : len(self._agents)], strict=True):

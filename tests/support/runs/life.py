@@ -115,7 +115,7 @@ class Life:
         skill = self._skills[parents[0]] + luck.gauss(0.02, 0.1)
         self._skills.append(0.0 if luck.random() < self._broken else min(max(skill, 0.0), 0.95))
         cost = Cost(seconds=luck.uniform(1, 9))
-        self.log.add(AgentBorn(number, child, parents, f"c{child}", "self-edit", "", cost))
+        self.log.add(AgentBorn(number, child, Born(parents, "self-edit", f"c{child}", "", cost)))
 
     def _end(self, number: ActionId) -> None:
         what, luck = self.log.tree.pending[number], self._chance

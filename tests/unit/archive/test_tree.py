@@ -20,7 +20,9 @@ from dgm.domain import (
     SEED,
     ActionId,
     AgentId,
+    Born,
     Budget,
+    CommitId,
     Evaluate,
     Evaluation,
     Expand,
@@ -46,7 +48,9 @@ def fold(*events):
 
 def born(agent, *parents, action=0):
     return AgentBorn(
-        ActionId(action), AgentId(agent), tuple(map(AgentId, parents)), f"{agent:040x}", "op", "why"
+        ActionId(action),
+        AgentId(agent),
+        Born(tuple(map(AgentId, parents)), "op", CommitId(f"{agent:040x}"), "why"),
     )
 
 
