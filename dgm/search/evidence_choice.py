@@ -16,7 +16,7 @@ from dgm.archive.traces import name_of
 from dgm.archive.tree import Tree
 from dgm.config import EvidenceSettings, Settings
 from dgm.domain import NO_ACTION, ActionId, AgentId, Evaluation, Expand, TaskId, Verdict
-from dgm.meta.entries import CONTEXT, EMPTY, EMPTY_SHARE, ENTRIES, SHARE, STOCHASTIC, UNRESOLVED
+from dgm.meta.issue import CONTEXT, EMPTY, EMPTY_SHARE, ENTRIES, SHARE, STOCHASTIC, UNRESOLVED
 from dgm.protocols import Needs
 from dgm.stats.rates import wilson
 

@@ -17,12 +17,12 @@ from dgm.errors import AgentFault, UserError
 from dgm.gateway.memory import LeaseMemory
 from dgm.messages import Exchange, WireReply
 from dgm.meta.contract import FILE, NPM_FILES, read_contract
-from dgm.meta.vetting import Stages
+from dgm.meta.vetting import DryRuns
 from dgm.models.builtin import DryRun, ScriptedTalk
 from dgm.protocols import Completed, Job, JobKind, SandboxEngine, Work
 from dgm.sandboxes.npm_locks import find_install_scripts
 from dgm.worker.own_start import allow_seed_start, find_start_seconds, follow_seed_start
-from dgm.worker.rehearsal import open_rehearsal, refuse_probe, stands_for
+from dgm.worker.rehearsal import open_rehearsal, stands_for
 from dgm.worker.workbench import SandboxWorkbench
 
 PROBLEM = "This is a rehearsal: look at the files of the repository, change nothing, and end."
@@ -169,9 +169,8 @@ async def _try_improve(
 ) -> Inspection:
     dry = DryRun(stands_for(settings, "improve"))
     async with open_rehearsal(source, engine, settings, dry) as bench:
-        stages = Stages(bench, bench.spec.image, settings.limits.check_s, (), refuse_probe)
         try:
-            await stages.start_improve(source)
+            await DryRuns(bench, bench.spec.image, settings.limits.check_s).start_improve(source)
         except AgentFault as fault:
             return replace(found, improved=True, improve_fault=str(fault))
     return replace(found, improved=True)

@@ -15,17 +15,17 @@ from tempfile import mkdtemp
 
 from dgm.archive.this_machine import machine_name
 from dgm.config import LimitSettings, Settings
-from dgm.domain import ActionId, Budget, Snapshot, TaskId, Usage
+from dgm.domain import ActionId, Budget, Snapshot, Usage
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.gateway.lease import DRY_RUN
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.model_names import DEFAULT
 from dgm.gateway.server import Gateway, LendingRules
-from dgm.meta.vetting import Stages
+from dgm.meta.vetting import DryRuns
 from dgm.models.builtin import DryRun
 from dgm.models.choose import AUTO, names_by_role
 from dgm.processes import repeat_after_standstill
-from dgm.protocols import Completed, Grade, Model, SandboxEngine, Work
+from dgm.protocols import Completed, Model, SandboxEngine, Work
 from dgm.worker.own_start import allow_seed_start, find_start_seconds, follow_seed_start
 from dgm.worker.solving import UsageJournal
 from dgm.worker.supplies import AgentSupplies
@@ -61,11 +61,9 @@ async def rehearse(name: str, source: Snapshot, engine: SandboxEngine, settings:
 
     async def start() -> tuple[float, int]:
         async with open_rehearsal(source, engine, allowed, DryRun(stands_for(settings, "solve"))) as bench:
-            stages = Stages(bench, bench.spec.image, allowed.limits.check_s, (), refuse_probe)
+            dry = DryRuns(bench, bench.spec.image, allowed.limits.check_s)
             # Side by side, because starting a sandbox takes as long as the work in it.
-            ends = await asyncio.gather(
-                stages.check(source), stages.start_solve(source), return_exceptions=True
-            )
+            ends = await asyncio.gather(dry.check(source), dry.start_solve(source), return_exceptions=True)
             # A sandbox that failed says nothing about the agent, whatever its other sandbox says.
             faults = [end for end in ends if isinstance(end, BaseException)]
             for fault in sorted(faults, key=lambda one: not isinstance(one, Infrastructure)):
@@ -123,8 +121,3 @@ def stands_for(settings: Settings, role: str) -> str:
     """Return the full name of the model that a dry model stands for; ``default`` while none is chosen."""
     name = names_by_role(settings)[role]
     return DEFAULT if name == AUTO else name
-
-
-async def refuse_probe(_source: Snapshot, task: TaskId) -> Grade:
-    """Refuse to try a task: a rehearsal has none."""
-    raise AssertionError(f"no task was to be tried ({task})")

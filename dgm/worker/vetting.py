@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from dgm.archive.repository import tree_id
 from dgm.domain import CommitId, Digest, Snapshot, TaskId
 from dgm.gateway.lease import DRY_RUN
+from dgm.meta.novelty import AgentEdit, Judge
 from dgm.meta.prompts import load_frozen
-from dgm.meta.vetting import AgentEdit, Judge, Stages, VettingReference, VettingTrace, vet
+from dgm.meta.vetting import DryRuns, Vetting
 from dgm.protocols import Brief, Grade, Proposal
 from dgm.search.orders import ExpandOrder
 from dgm.worker.allowance import Allowance
@@ -43,22 +44,24 @@ class ChildVetting:
         dry = self.by.bench(self.order.id, DRY_RUN)
         bench = replace(self.bench, allowance=Allowance.of_vetting(limits))
         probes = _Probes(self.by, replace(bench, role=PROBE), traces)
-        rooms = Stages(dry, self.by.spec.image, limits.check_s, self.order.action.probes, probes)
-        subject = VettingReference(
+        vetting = Vetting(
+            child=proposal.source,
             parent=brief.parents[0].source,
+            dry=DryRuns(dry, self.by.spec.image, limits.check_s),
+            try_task=probes,
+            probes=self.order.action.probes,
             known=self._twin,
-            syntax=lambda: dict(self.order.known_syntax),
+            syntax=lambda: self.order.known_syntax,
             edits=lambda: edits_before(self.order, brief, self.by.run.repository.diff),
             limits=limits,
             vetting=settings.vetting,
             gates=settings.gates,
             judge=self._judge(bench) if settings.gates.novelty == "model" else None,
         )
-        record = VettingTrace()
         try:
-            return await vet(proposal, subject, rooms, record)
+            return await vetting.run()
         finally:
-            traces["vetting"] = await asyncio.to_thread(self.by.keep_whole, record.data())
+            traces["vetting"] = await asyncio.to_thread(self.by.keep_whole, vetting.trace())
 
     def _twin(self, child: Snapshot) -> str | None:
         return self.order.known.get(tree_id(child))

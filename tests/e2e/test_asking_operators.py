@@ -15,7 +15,7 @@ from dgm import assemble
 from dgm.archive.events import AgentBorn
 from dgm.config import BudgetSettings, Settings
 from dgm.domain import AgentId, Evaluate, Expand
-from dgm.meta.registry import needs_of
+from dgm.meta.operators import needs_of
 from dgm.replay import lineage
 from dgm.replay.findings import Match
 from dgm.search.loop import Search

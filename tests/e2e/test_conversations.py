@@ -13,7 +13,7 @@ from dgm.archive.events import AgentBorn
 from dgm.config import BudgetSettings, Settings
 from dgm.domain import AgentId, Evaluate, Expand, Usage
 from dgm.messages import Reply, Stop, ToolCall
-from dgm.meta.registry import needs_of
+from dgm.meta.operators import needs_of
 from dgm.search.loop import Search
 from dgm.search.run_controller import RunController
 from tests.e2e.test_markers import Steps

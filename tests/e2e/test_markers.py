@@ -12,7 +12,7 @@ from dgm.archive.journal import CallReader
 from dgm.archive.run import Run
 from dgm.config import BudgetSettings, Settings
 from dgm.domain import ActionId, AgentId, Born, Entry, Evaluate, Expand, Verdict
-from dgm.meta.registry import BUILTIN, needs_of
+from dgm.meta.operators import BUILTIN, needs_of
 from dgm.replay.recording import RecordedOrders
 from dgm.search.loop import Search
 from dgm.search.run_controller import RunController

@@ -7,8 +7,8 @@ import pytest
 
 from dgm.domain import ActionId, Agent, AgentId, Entry, Tally, TaskId, Verdict
 from dgm.errors import AgentFault
-from dgm.meta.compare import ROWS, Compare
-from dgm.meta.context import OperatorContext
+from dgm.meta.issue import ROWS, Compare
+from dgm.meta.operators import OperatorContext
 from dgm.meta.prompts import Prompts, load_shipped
 from dgm.offline import decide
 from dgm.offline.improve import kinds

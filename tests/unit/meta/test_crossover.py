@@ -8,7 +8,7 @@ from dgm.archive.conversations import thread_of
 from dgm.domain import Agent, AgentId, Entry
 from dgm.errors import AgentFault
 from dgm.messages import Message, Role
-from dgm.meta.context import OperatorContext
+from dgm.meta.operators import OperatorContext
 from dgm.meta.crossover import Crossover
 from dgm.meta.prompts import Prompts, load_shipped
 from dgm.meta.seeds import read_seed

@@ -10,8 +10,8 @@ from dgm.config import EvidenceSettings, OperatorSettings
 from dgm.domain import ActionId, Agent, AgentId, Entry, Evaluation, Tally, TaskId, Verdict
 from dgm.errors import AgentFault, Infrastructure
 from dgm.messages import Message, Reply, RequestRefused, Role
-from dgm.meta.context import OperatorContext
-from dgm.meta.diagnose import Diagnose
+from dgm.meta.operators import OperatorContext
+from dgm.meta.issue import Diagnose
 from dgm.meta.prompts import Prompts, load_shipped
 from dgm.meta.seeds import read_seed
 from dgm.offline import decide

@@ -6,9 +6,9 @@ import pytest
 
 from dgm.domain import Agent, AgentId, Entry
 from dgm.errors import AgentFault, ArchiveCorrupt
-from dgm.meta.context import OperatorContext
+from dgm.meta.operators import OperatorContext
 from dgm.meta.contract import read_contract
-from dgm.meta.editors import freeze_editor, load_editor, read_editor
+from dgm.meta.operators import freeze_editor, load_editor, read_editor
 from dgm.meta.prompts import Prompts, load_shipped
 from dgm.meta.self_edit import SelfEdit
 from dgm.meta.vetting import Stages

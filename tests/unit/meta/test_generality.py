@@ -4,7 +4,7 @@ import pytest
 
 from dgm.domain import ActionId, Agent, AgentId, Evaluation, TaskId, Verdict
 from dgm.meta.answers import MalformedAnswer
-from dgm.meta.generality import TaskWords
+from dgm.meta.task_words import TaskWords
 from dgm.meta.seeds import read_seed
 from dgm.offline.improve import kinds
 from dgm.protocols import Case, Member, ProgramEnd

@@ -9,7 +9,7 @@ from dgm.config import EvidenceSettings, OperatorSettings
 from dgm.domain import Agent, AgentId, Entry, Tally
 from dgm.errors import AgentFault
 from dgm.messages import Reply, RequestRefused, Role
-from dgm.meta.context import OperatorContext
+from dgm.meta.operators import OperatorContext
 from dgm.meta.invent import Invent
 from dgm.meta.prompts import Prompts, load_shipped
 from dgm.meta.seeds import read_seed

@@ -8,7 +8,7 @@ from dgm.archive.conversations import thread_of
 from dgm.domain import Agent, AgentId, Entry, TaskId, Verdict
 from dgm.errors import AgentFault
 from dgm.messages import Message, Role
-from dgm.meta.context import OperatorContext
+from dgm.meta.operators import OperatorContext
 from dgm.meta.contract import PARTS
 from dgm.meta.module import Module, read_statement
 from dgm.meta.prompts import Prompts, load_shipped

@@ -5,7 +5,7 @@ import pytest
 from dgm.archive.repository import patch
 from dgm.domain import Entry, Snapshot
 from dgm.meta.seeds import read_seed
-from dgm.meta.similarity import MAX_BYTES, nearest, resemblance, shingles
+from dgm.meta.novelty import MAX_BYTES, nearest, resemblance, shingles
 
 pytestmark = pytest.mark.starts_processes
 

@@ -10,8 +10,8 @@ from dgm.config import LimitSettings
 from dgm.domain import Entry, Usage
 from dgm.errors import AgentFault
 from dgm.messages import Reply
-from dgm.meta.context import OperatorContext
-from dgm.meta.diagnose import Diagnose
+from dgm.meta.operators import OperatorContext
+from dgm.meta.issue import Diagnose
 from dgm.meta.prompts import Prompts, load_shipped
 from dgm.protocols import Completed, SandboxSpec
 from dgm.worker.allowance import Allowance

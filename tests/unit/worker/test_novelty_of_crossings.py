@@ -11,7 +11,7 @@ from dgm.archive.run import Run
 from dgm.config import GateSettings, Settings
 from dgm.domain import ActionId, AgentId, Born, Budget, Entry, Expand, Tally
 from dgm.errors import AgentFault
-from dgm.meta.vetting.novelty import check_novel
+from dgm.meta.novelty import check_novel
 from dgm.meta.vetting.record import StageRecord
 from dgm.protocols import Brief, Member
 from dgm.search.run_controller import RunController
