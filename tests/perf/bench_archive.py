@@ -44,7 +44,7 @@ def history(agents: int, evaluations: int) -> Iterator[Event]:
     rng = Random(0)
     tasks = tuple(TaskId(f"starter/task-{n:04}") for n in range(5000))
     cost = Cost(
-        Usage(12, 20_000, 800, 0.0125), 14.25, {n: Digest(n[0] * 64) for n in ("patch", "log", "tests")}
+        Usage(12, 20_000, 800, 0.0125), 14.25, {n: Digest("0" * 64) for n in ("patch", "log", "tests")}
     )
     yield RunStarted(Budget(evaluations=2 * evaluations), tasks)
     yield AgentBorn(ActionId(0), AgentId(0), (), "0" * 40, "seed", "the seed")
