@@ -79,7 +79,7 @@ def _check_env(env: Mapping[str, str]) -> Mapping[str, str]:
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or "\0" in value:
             raise ValueError(f'{name}: expected NAME = "text"')
         if GIVEN.fullmatch(name):
-            raise ValueError(f"{name} is set by dgm; leave it out")
+            raise ValueError(f"{name}: is set by dgm; leave it out")
     return env
 
 
@@ -129,6 +129,8 @@ class Contract(BaseModel):
     compare requests without it."""
     parts: Mapping[Part, SomeWords] = {}
     """Map of scaffold part to patterns of its files (``dgm.meta.module``); empty: the names decide."""
+    name: object = ""
+    """A name for people; dgm does not use it."""
     editor: str = OWN_EDITOR
     """Agent that works on this one's source: ``self``, or a shipped one for an agent that cannot edit itself."""
     npm: Annotated[bool, Field(exclude=True)] = False
@@ -190,11 +192,12 @@ def _describe_error(error: ValidationError) -> AgentFault:
         choices = first["ctx"]["expected"].replace(" or ", ", ")
         return AgentFault("contract", f"{FILE}: {key}: {first['input']!r} is none of {choices}")
     if kind == "value_error":
-        return AgentFault("contract", f"{FILE}: {key}: {first['ctx']['error']}")
+        separator = "." if key == "agent.env" else ": "
+        return AgentFault("contract", f"{FILE}: {key}{separator}{first['ctx']['error']}")
     if path[0] == "parts" and len(path) > 1:
         return AgentFault("contract", f"{FILE}: agent.parts.{path[1]} {_WORDS}")
     if path[0] == "env" and len(path) > 1:
-        return AgentFault("contract", f'{FILE}: agent.env: {path[1]}: expected NAME = "text"')
+        return AgentFault("contract", f'{FILE}: {key}: expected NAME = "text"')
     return AgentFault("contract", f"{FILE}: agent.{path[0]} {_FAULTS.get(path[0], _WORDS)}")
 
 

@@ -12,7 +12,6 @@ from dgm.config import GateSettings, Settings
 from dgm.domain import ActionId, AgentId, Born, Budget, Entry, Expand, Tally
 from dgm.errors import AgentFault
 from dgm.meta.novelty import check_novel
-from dgm.meta.vetting.record import StageRecord
 from dgm.protocols import Brief, Member
 from dgm.search.run_controller import RunController
 from dgm.worker.vetting import edits_before
@@ -70,7 +69,7 @@ def checked(run, parents, child, shown=()):
     brief = Brief([member(each) for each in parents], {}, {}, 1, members=[member(each) for each in shown])
     edit = patch(brief.parents[0].source, child)
     others = edits_before(order, brief, repository.diff)
-    asyncio.run(check_novel(edit, others, GateSettings().novelty_threshold, None, StageRecord("novelty")))
+    asyncio.run(check_novel(edit, others, GateSettings().novelty_threshold, None))
 
 
 def test_a_clean_merge_is_no_copy_of_what_it_merges(run):
