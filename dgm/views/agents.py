@@ -338,7 +338,7 @@ def read_making(run: Run, agent: Agent) -> MakingView:
     from dgm.analysis.operator_accounts import stage_times
 
     events = [item.event for item in run.store.events_of_action(agent.action)] if agent.parents else []
-    cost = next((event.cost for event in events if isinstance(event, AgentBorn)), Cost())
+    cost = next((event.outcome.cost for event in events if isinstance(event, AgentBorn)), Cost())
     starts = [event.action for event in events if isinstance(event, ActionStarted)]
     what = next((action for action in starts if isinstance(action, Expand)), None)
     statement = cost.traces.get("statement")

@@ -145,12 +145,7 @@ def job_terms(contract: Contract, lease: Lease) -> Mapping[str, Any]:
 
 
 async def put_files(sandbox: Sandbox, job: Job, terms: Mapping[str, Any]) -> None:
-    """Put a job's files into its sandbox.
-
-    Args:
-        sandbox: of the job.
-        job: whose files they are.
-        terms: of the lent model, for the job file.
+    """Put a job's files into its sandbox, with the ``job_terms`` of the lent model; evidence is mounted.
 
     Raises:
         AgentFault: the agent's own files do not go in.

@@ -47,7 +47,7 @@ class ChildVetting:
         vetting = Vetting(
             child=proposal.source,
             parent=brief.parents[0].source,
-            dry=DryRuns(dry, self.by.spec.image, limits.check_s),
+            dry=DryRuns(dry, self.by.session.spec.image, limits.check_s),
             try_task=probes,
             probes=self.order.action.probes,
             known=self._twin,

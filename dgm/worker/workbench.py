@@ -91,7 +91,6 @@ class SandboxWorkbench:
     """Role of the lent model; default: the kind of the job."""
     allowance: Allowance | None = None
     """Limits on all jobs and questions together; None: each has only its own limits."""
-    """Whether evidence is mounted read-only, so that it takes none of the sandbox's disk; else it is put in."""
     heard: set[int] = field(default_factory=set)
     """Numbers of the action's model calls that are not served to a job again.
 
@@ -261,7 +260,7 @@ class SandboxWorkbench:
 
     @asynccontextmanager
     async def _evidence(self, job: Job) -> AsyncIterator[Sequence[Mount]]:
-        """Lay out the job's evidence in a folder of the host while its sandbox lives."""
+        """Show the job's evidence read-only from a folder of the host, so that it takes none of the sandbox's disk."""
         if not job.evidence:
             yield ()
             return

@@ -29,6 +29,7 @@ from dgm.domain import (
 from dgm.errors import AgentFault
 from dgm.protocols import Proposal, SandboxSpec
 from dgm.search.run_controller import RunController
+from dgm.worker.session import Session
 from dgm.worker.worker import Worker
 
 pytestmark = pytest.mark.starts_processes
@@ -103,7 +104,8 @@ def expanded(run, what, child=None, limits=None, **evidence):
     if TASKS[2] not in run.tree.tried(AgentId(1)):
         grade(run, 1, TASKS[2], Verdict.RESOLVED)  # comes too late to be seen
     order = RunController(run, settings).order(action, what)
-    worker = Worker(run, NoGateway(), None, Tasks(), {"listening": operator}, settings, SandboxSpec("python"))
+    session = Session(NoGateway(), None, SandboxSpec("python"), settings.limits)
+    worker = Worker(run, session, Tasks(), {"listening": operator}, settings)
     return asyncio.run(worker.perform(order)), operator.brief
 
 
