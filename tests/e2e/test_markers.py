@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 PARENTS = {"crossover": (2, 1), "self-edit": (0,), "invent": (0,)}
 """Of the operators that have other parents than agent 1."""
 AIMS = {"module": "context"}
-TRACES = ("log", "statement", "reading", "evidence", "vetting")
+TRACES = ("log", "statement", "evidence", "vetting")
 """Of an expansion, beside its conversations."""
 
 
