@@ -14,7 +14,14 @@ from pydantic import Field
 from dgm import assemble
 from dgm.analysis.best import find_agent
 from dgm.api.agents import RunAgent
-from dgm.api.arguments import SettingValues, assignments_of, check_amount, model_of, split_engine
+from dgm.api.arguments import (
+    SettingValues,
+    apply_assignments,
+    assignments_of,
+    check_amount,
+    model_of,
+    split_engine,
+)
 from dgm.api.running import run_session
 from dgm.api.watcher import Watcher
 from dgm.archive.finding import find_run
@@ -23,7 +30,6 @@ from dgm.benchmarks.plain_logs import plain_log
 from dgm.config import Settings
 from dgm.domain import Agent, Usage
 from dgm.errors import AgentFault, DgmError, UserError
-from dgm.evaluation.evaluating import apply_assignments
 from dgm.launch import name_models
 from dgm.models.scripted import Script
 from dgm.paths import state_folder
@@ -35,8 +41,8 @@ from dgm.search.run_settings import require_consent
 from dgm.simulation import check_performed
 from dgm.views.values import UsageView, View
 from dgm.worker import solving
+from dgm.worker.agent_check import rehearse
 from dgm.worker.leaving import format_left_out
-from dgm.worker.rehearsal import rehearse
 from dgm.worker.session import UsageJournal
 from dgm.worker.user_repository import user_files, write_back
 
