@@ -39,10 +39,10 @@ from dgm.sandboxes.choose import choose, publish_live
 from dgm.sandboxes.engine_address import note_engine
 from dgm.sandboxes.threads import allow_threads
 from dgm.search import run_settings
-from dgm.search.availability import GatewayAvailability
 from dgm.search.endless import check_budget_ends_run
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.model_checks import prices_of
+from dgm.search.outage import GatewayAvailability
 from dgm.search.prepare import AgentIndex
 from dgm.search.run_controller import RunController
 from dgm.worker.session import LentModels, call_limits, open_session
