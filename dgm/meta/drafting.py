@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from dgm.archive.objects import storable
-from dgm.archive.snapshots import LINK, check_name
+from dgm.archive.snapshots import LINK, check_name, storable
 from dgm.domain import Entry, Snapshot
 from dgm.errors import UserError
 from dgm.meta.answers import MalformedAnswer, read_object, read_records, read_text, read_texts

@@ -9,8 +9,7 @@ from typing import Any
 from dgm.archive.approvals import WaitingChild
 from dgm.archive.events import AgentBorn, AgentStillborn, ChildProposed, Event, Recorded
 from dgm.archive.history import find_unborn
-from dgm.archive.objects import make_repository
-from dgm.archive.repository import AgentRepository
+from dgm.archive.repository import AgentRepository, make_repository
 from dgm.archive.run import Run
 from dgm.archive.traces import Traces
 from dgm.config import Settings

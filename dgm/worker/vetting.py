@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from dgm.archive.repository import tree_id
+from dgm.archive.snapshots import tree_id
 from dgm.domain import CommitId, Digest, Snapshot, TaskId
 from dgm.gateway.lease import DRY_RUN
 from dgm.meta.prompts import load_frozen

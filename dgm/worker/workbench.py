@@ -10,7 +10,6 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from dgm.archive.ignoring import NEVER_COMMITTED
 from dgm.config import LimitSettings
 from dgm.domain import ActionId, Snapshot
 from dgm.errors import AgentFault, Infrastructure, UserError
@@ -49,6 +48,7 @@ from dgm.worker.job_files import (
     write_evidence,
 )
 from dgm.worker.leaving import (
+    NEVER_COMMITTED,
     FolderChange,
     drop_ignored_files,
     fit_patch,

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from dgm.archive.repository import applying_patch, patch, tree_id
+from dgm.archive.repository import applying_patch, patch
+from dgm.archive.snapshots import tree_id
 from dgm.config import GateSettings, LimitSettings, VettingSettings
 from dgm.domain import Snapshot
 from dgm.errors import AgentFault, ArchiveCorrupt, UserError

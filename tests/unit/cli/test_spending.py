@@ -118,6 +118,7 @@ def test_the_forecast_by_two_tries(budget, said):
     )
 
 
+@pytest.mark.starts_processes
 def test_the_costs_are_told_once_after_two_graded_evaluations(tmp_path):
     made = PaidRun(tmp_path / "run")
     told = []
@@ -145,6 +146,7 @@ def test_the_costs_are_told_once_after_two_graded_evaluations(tmp_path):
     made.run.close()
 
 
+@pytest.mark.starts_processes
 def test_a_free_model_has_no_forecast_of_costs(tmp_path):
     made = PaidRun(tmp_path / "run")
     made.evaluated(0, 0, calls=1)
@@ -173,6 +175,7 @@ def test_limits_that_make_no_sense_are_refused_in_one_line(words, problem, capsy
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.starts_processes
 def test_status_is_repeated_block_by_block_off_a_terminal(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("DGM_ARCHIVE", str(tmp_path))
     made = PaidRun(tmp_path / "run")

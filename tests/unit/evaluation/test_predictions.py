@@ -158,6 +158,7 @@ def evaluated(tmp_path):
     made.run.close()
 
 
+@pytest.mark.starts_processes
 def test_first_attempts_are_exported_whole_and_can_be_read_again(evaluated, tmp_path):
     evaluated.grade("a", Verdict.RESOLVED, PATCH.encode())
     evaluated.grade("a", Verdict.UNRESOLVED, b"other", attempt=1)
@@ -170,6 +171,7 @@ def test_first_attempts_are_exported_whole_and_can_be_read_again(evaluated, tmp_
         assert {task: one.patch for task, one in again.by_task.items()} == {"a": PATCH, "b": ""}
 
 
+@pytest.mark.starts_processes
 def test_what_the_format_cannot_hold_is_left_out_and_counted(evaluated, tmp_path):
     evaluated.grade("swebench-lite/a", Verdict.RESOLVED, b"fine")
     evaluated.grade("swebench-lite/b", Verdict.UNRESOLVED, b"\xff")
@@ -184,6 +186,7 @@ def test_what_the_format_cannot_hold_is_left_out_and_counted(evaluated, tmp_path
     assert list(read_predictions(tmp_path / "p.jsonl").by_task) == ["a"]
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize(
     ("name", "said"), [("there.json", "already exists"), ("no/p.json", "no such folder"), ("p", ".jsonl or")]
 )
@@ -195,12 +198,14 @@ def test_nothing_is_written_where_it_does_not_belong(evaluated, tmp_path, name, 
     assert (tmp_path / "there.json").read_text() == "mine"
 
 
+@pytest.mark.starts_processes
 def test_an_agent_without_evaluations_leaves_no_file(evaluated, tmp_path):
     with pytest.raises(UserError, match="no graded evaluation"):
         export_patches(evaluated.run, AgentId(0), "m", tmp_path / "p.json", lambda task: task)
     assert not (tmp_path / "p.json").exists()
 
 
+@pytest.mark.starts_processes
 def test_the_report_sorts_every_task_into_its_place(evaluated, tmp_path):
     tasks = ("good", "bad", "empty", "broken", "later")
     found = read_predictions(
@@ -224,6 +229,7 @@ def test_the_report_sorts_every_task_into_its_place(evaluated, tmp_path):
     assert (said["total_instances"], said["submitted_instances"], said["schema_version"]) == (6, 5, 2)
 
 
+@pytest.mark.starts_processes
 def test_every_task_counts_once_however_often_it_is_tried(evaluated):
     for attempt, verdicts in enumerate(("RU", "UU", "RU")):
         for task, letter in zip("ab", verdicts, strict=True):
@@ -236,6 +242,7 @@ def test_every_task_counts_once_however_often_it_is_tried(evaluated):
     assert found.unresolved == {"b": "why"}
 
 
+@pytest.mark.starts_processes
 def test_what_is_lost_is_missing_until_it_is_given_up(evaluated):
     wanted = EvaluationPlan((evaluated.agent,), (TaskId("a"),))
     action = evaluated.begin("a")
@@ -257,11 +264,13 @@ def test_a_schedule_starts_first_attempts_of_all_agents_first_and_each_evaluatio
     assert started == [(agent, task, attempt) for attempt in (0, 1) for task in "ab" for agent in (0, 1)]
 
 
+@pytest.mark.starts_processes
 def test_an_agent_is_entered_once_under_its_key(evaluated):
     assert enter_under_key(evaluated.run, "key", dict) == evaluated.agent
     assert enter_under_key(evaluated.run, "other", dict) == 1
 
 
+@pytest.mark.starts_processes
 def test_a_patch_that_cannot_be_graded_for_its_own_sake_is_unresolved(evaluated, tmp_path):
     class Refusing:
         async def grade(self, task, patch, labels):
