@@ -383,7 +383,7 @@ def _session_of(
     @asynccontextmanager
     async def open_search(on_event: Callable[[Recorded], None]) -> AsyncIterator[Search]:
         async with assemble.open_worker(run, request.settings, parts, on_event) as worker:
-            hooks = LoopHooks(on_event, GatewayAvailability(worker.gateway))
+            hooks = LoopHooks(on_event, GatewayAvailability(worker.session.gateway))
             controller = RunController(run, request.settings)
             yield Search(controller, Schedule(plan), worker, request.settings, hooks)
 

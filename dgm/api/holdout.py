@@ -135,7 +135,7 @@ async def perform_attempts(
 
     async def work(hand_over: Callable[[Search], None]) -> Ending:
         async with assemble.open_worker(exam, settings, parts, on_event) as worker:
-            around = LoopHooks(on_event, GatewayAvailability(worker.gateway))
+            around = LoopHooks(on_event, GatewayAvailability(worker.session.gateway))
             search = Search(RunController(exam, settings), Examination(), worker, settings, around)
             hand_over(search)
             begins(search)

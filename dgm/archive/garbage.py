@@ -159,8 +159,8 @@ def _find_named(store: EventStore) -> tuple[set[str] | None, set[CommitId]]:
             named.update(digests)
         if row[2] in _COMMITTING:
             match store.decoded(row).event:
-                case AgentBorn(commit=commit) | ChildProposed(outcome=Born(commit=commit)):
-                    commits.add(CommitId(commit))
+                case AgentBorn(outcome=Born(commit=commit)) | ChildProposed(outcome=Born(commit=commit)):
+                    commits.add(commit)
     return named, commits
 
 

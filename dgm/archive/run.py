@@ -147,17 +147,7 @@ class Run:
         """Name the commit under the next free agent id, durably, and return the event of the birth."""
         agent = AgentId(len(self.tree.agents))
         self.repository.name(agent, outcome.commit)
-        return AgentBorn(
-            action,
-            agent,
-            outcome.parents,
-            outcome.commit,
-            outcome.operator,
-            outcome.rationale,
-            outcome.cost,
-            outcome.syntax,
-            decided,
-        )
+        return AgentBorn(action, agent, outcome, decided)
 
     def source(self, agent: AgentId) -> Snapshot:
         """Return an agent's source."""

@@ -49,7 +49,6 @@ from dgm.domain import (
     Agent,
     AgentId,
     Budget,
-    CommitId,
     Evaluate,
     Expand,
     Tally,
@@ -336,19 +335,19 @@ class Tree(Genealogy):
             others[one] += unresolved
 
     def _born(self, event: AgentBorn) -> None:
-        if event.id != len(self._agents) or any(parent >= event.id for parent in event.parents):
+        child = event.outcome
+        if event.id != len(self._agents) or any(parent >= event.id for parent in child.parents):
             raise ArchiveCorrupt(
-                f"agent {event.id} with parents {event.parents} cannot be born as number {len(self._agents)}"
+                f"agent {event.id} with parents {child.parents} cannot be born as number {len(self._agents)}"
             )
         self._forget(event.action)
-        commit = CommitId(event.commit)
-        self._add(Agent(event.id, event.parents, commit, event.operator, event.rationale, event.action))
+        self._add(Agent(event.id, child.parents, child.commit, child.operator, child.rationale, event.action))
         self._verdicts.append({})
         for column in self._counters():
             column.append(0)
         self.deaths.forget()
-        if event.parents:
-            self.barren[event.parents[0]] = 0
+        if child.parents:
+            self.barren[child.parents[0]] = 0
 
     def _counters(self) -> "Sequence[array[int]]":
         return (

@@ -108,7 +108,7 @@ class Attempts:
             case RunStarted():
                 self.session = recorded.event.control
                 self.plan = self.session or self.plan
-            case AgentBorn(id=agent, operator=operator) if operator == OPERATOR:
+            case AgentBorn(id=agent, outcome=child) if child.operator == OPERATOR:
                 self._controls.add(agent)
             case ActionStarted(action, Evaluate() as what, again) if self._is_one(what):
                 self._open[action] = what

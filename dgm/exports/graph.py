@@ -59,7 +59,7 @@ def build_graph(run: Run) -> "DiGraph[int]":
         if isinstance(event := born.event, AgentBorn):
             tally = tree.own(event.id)
             graph.nodes[int(event.id)].update(
-                label=f"{event.id} {event.operator} {tally.resolved}/{tally.n}",
+                label=f"{event.id} {event.outcome.operator} {tally.resolved}/{tally.n}",
                 children=len(tree.children(event.id)),
                 born_at=born.at,
                 decided=event.decided,

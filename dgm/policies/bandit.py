@@ -100,12 +100,12 @@ class Bandit:
             case ActionStarted(action, Expand() as what):
                 if arm := self._arm(what):
                     self._under_way[action] = arm
-            case AgentBorn(action, child, parents, cost=cost):
-                arm = self._end(action, cost)
+            case AgentBorn(action, child, outcome):
+                arm = self._end(action, outcome.cost)
                 if arm:
                     self._arms[arm].children.append(child)
                     self._of[child] = arm
-                    for parent in parents:
+                    for parent in outcome.parents:
                         self._kin.setdefault(parent, []).append(child)
             case AgentStillborn(action, outcome):
                 arm = self._end(action, outcome.cost)

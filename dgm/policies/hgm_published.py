@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from dgm.archive.events import ActionStarted, AgentBorn, Recorded, TaskGraded, VerdictWithdrawn
 from dgm.archive.tree import Tree
-from dgm.domain import AgentId, Evaluation, Expand, Verdict
+from dgm.domain import AgentId, Born, Evaluation, Expand, Verdict
 from dgm.policies.composed import Composition
 from dgm.policies.hgm import thompson
 from dgm.policies.limits import fertile
@@ -64,7 +64,7 @@ class Lists:
                 # Copies in the lists of ancestors stay, because in the program nothing leaves a list.
                 self.resolved[what.agent] -= verdict is Verdict.RESOLVED
                 self.lengths[what.agent] -= 1
-            case AgentBorn(parents=parents):
+            case AgentBorn(outcome=Born(parents=parents)):
                 self.resolved.append(0)
                 self.lengths.append(0)
                 self._parents.append(parents[0] if parents else -1)

@@ -145,7 +145,7 @@ async def _regrade_patch(run: Run, action: ActionId, recorded: Evaluation, worke
         return Match.NOTHING, None, None
     patch = await asyncio.to_thread(run.traces.get, recorded.cost.traces["patch"])
     try:
-        grade = await worker.benchmark.grade(recorded.task, patch, worker.spec.labels)
+        grade = await worker.benchmark.grade(recorded.task, patch, worker.session.spec.labels)
     except Infrastructure as error:
         return Match.NOT_PERFORMED, None, Divergence(action, f"the infrastructure failed: {error}")
     now = Evaluation(

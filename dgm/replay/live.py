@@ -115,7 +115,7 @@ async def live_evaluations(
 
             async def work(begins: Callable[[Search], None]) -> Ending:
                 async with assemble.open_worker(made, live.settings, parts) as worker:
-                    around = LoopHooks(heard, GatewayAvailability(worker.gateway))
+                    around = LoopHooks(heard, GatewayAvailability(worker.session.gateway))
                     search = Search(RunController(made, live.settings), policy, worker, live.settings, around)
                     begins(search)
                     return await search.go()

@@ -182,7 +182,7 @@ async def perform_lineage(
     for number, agent in enumerate(Lineage(run.tree, leaf).agents[1:], 1):
         action = ActionId(number)
         if _finished_step(live, agent, action) is None:
-            stop = find_ending(live.tree, worker.gateway.ledger.exhausted) or await _perform_step(
+            stop = find_ending(live.tree, worker.session.gateway.ledger.exhausted) or await _perform_step(
                 run, live, agent, action, (worker, orders)
             )
             if stop:
@@ -213,8 +213,8 @@ async def _perform_step(
         outcome = await worker.perform(order)
     except Infrastructure as error:
         live.append(ActionLost(action, str(error)))
-        spent = find_ending(live.tree, worker.gateway.ledger.exhausted)
-        return spent or Ending(Reason.OUTAGE, worker.gateway.caller.refused or str(error))
+        spent = find_ending(live.tree, worker.session.gateway.ledger.exhausted)
+        return spent or Ending(Reason.OUTAGE, worker.session.gateway.caller.refused or str(error))
     match outcome:
         case Born():
             live.append(live.birth(outcome, action))
@@ -231,8 +231,9 @@ def _find_stand_ins(live: Run, run: Run, agent: Agent) -> tuple[AgentId, ...]:
 def _finished_step(live: Run, agent: Agent, action: ActionId) -> LiveStep | None:
     recorded = live.outcome(action)
     match recorded.event if recorded else None:
-        case AgentBorn(commit=commit, rationale=rationale):
-            return LiveStep(agent.id, agent.commit, CommitId(commit), "", rationale, commit == agent.commit)
+        case AgentBorn(outcome=child):
+            same = child.commit == agent.commit
+            return LiveStep(agent.id, agent.commit, child.commit, "", child.rationale, same)
         case AgentStillborn(outcome=dead):
             return LiveStep(agent.id, agent.commit, None, dead.stage, dead.reason, False)
         case _:

@@ -22,6 +22,7 @@ from dgm.replay.live_steps import PairsPolicy
 from dgm.sandboxes.choose import open_kind
 from dgm.search.run_settings import current_settings_at, group_by_settings
 from dgm.simulation import check_performed
+from dgm.worker.session import call_limits
 from dgm.worker.worker import Worker
 
 PLAN = "replay"
@@ -137,7 +138,7 @@ def make_replay_context(run: Run, settings: Settings, sandbox: str | None = None
         engine=parts.engine,
         benchmark=parts.benchmark,
         operators=assemble.operators_of(run, settings),
-        limits=assemble.call_limits(settings.limits),
+        limits=call_limits(settings.limits),
     )
 
 

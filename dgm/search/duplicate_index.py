@@ -63,8 +63,8 @@ class DuplicateIndex:
     def add(self, event: AgentBorn, content: str) -> None:
         """Add a birth before it is in the tree, to save ``map_contents`` and ``syntax`` the work."""
         self._contents[content] = name_of(event.id)
-        if event.syntax.startswith(VERSION) and len(self._keys) == event.id:
-            self._keys.append(event.syntax)
+        if event.outcome.syntax.startswith(VERSION) and len(self._keys) == event.id:
+            self._keys.append(event.outcome.syntax)
 
     def twin(self, content: str, syntax: str, itself: ActionId = NO_ACTION) -> tuple[str, str]:
         """Return the stage at which a child about to be born fails as a copy, and why; two empty texts if it is new.

@@ -132,15 +132,7 @@ class Memory:
 
     def birth(self, action: ActionId, outcome: Born) -> AgentBorn:
         """Return the event of a birth; no two children of a world are the same, so duplicates are not checked."""
-        return AgentBorn(
-            action,
-            AgentId(len(self.tree.agents)),
-            outcome.parents,
-            outcome.commit,
-            outcome.operator,
-            outcome.rationale,
-            outcome.cost,
-        )
+        return AgentBorn(action, AgentId(len(self.tree.agents)), outcome)
 
 
 def key_as_commit(latent: Latent, parents: Sequence[Agent]) -> CommitId:  # noqa: ARG001  (the key holds them)

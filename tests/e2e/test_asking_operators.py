@@ -87,14 +87,14 @@ def test_a_child_is_born_and_what_was_asked_and_read_is_kept(made, operator):
     action = next(action for action, what in expansions(run) if what.operator == operator)
     event = run.outcome(action).event
     assert isinstance(event, AgentBorn), event
-    assert run.repository.source(event.commit) != run.repository.source(run.tree.agents[0].commit)
+    assert run.repository.source(event.outcome.commit) != run.repository.source(run.tree.agents[0].commit)
     roles = Counter(call.role for call in run.store.calls(action))
     assert roles["diagnose"] == (1 if who == "offline" else 3)
     assert roles["improve"] > 3
-    log = run.traces.get(event.cost.traces["log"]).decode()
+    log = run.traces.get(event.outcome.cost.traces["log"]).decode()
     assert log.startswith("What happened: ")
-    read = json.loads(run.traces.get(event.cost.traces["reading"]))
-    held = json.loads(run.traces.get(event.cost.traces["evidence"]))
+    read = json.loads(run.traces.get(event.outcome.cost.traces["reading"]))
+    held = json.loads(run.traces.get(event.outcome.cost.traces["evidence"]))
     assert read.keys() <= held.keys()
     assert any(path.endswith("conversation.md") for path in read)
     if who == "talkative":

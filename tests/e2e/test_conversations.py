@@ -131,14 +131,14 @@ def test_the_export_has_each_step_once(run, dgm, tmp_path):
 def test_evidence_begins_with_actions(run):
     outcome = run.outcome(2).event
     assert isinstance(outcome, AgentBorn), outcome
-    printed = run.traces.get(outcome.cost.traces["log"]).decode()
+    printed = run.traces.get(outcome.outcome.cost.traces["log"]).decode()
     conversation = printed[printed.index("<conversation.md") :]
     head = conversation.splitlines()[0]
     assert "system prompt and tool definitions: 30,709 characters" in head
     assert "`prompts.md`" in head
     assert '`bash` {"command": "step 0"}' in conversation
     assert "You are a coding agent." in printed[printed.index("<prompts.md") :]
-    whole = run.traces.get(run.outcome(1).event.outcome.cost.traces["conversation"]).decode()
+    whole = run.traces.get(run.outcome(1).event.outcome.outcome.cost.traces["conversation"]).decode()
     # What the agent made of steps 3 and 5 was never sent: the helper had ended, and the context was made anew.
     assert re.findall(r"result of (step \d)", whole) == [f"step {number}" for number in (0, 1, 4, 6, 2)]
     assert len(whole) < 5_000

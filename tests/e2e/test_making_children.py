@@ -86,7 +86,7 @@ def trace(run, child, name):
         for each in run.store.read(0)
         if isinstance(each.event, AgentBorn) and each.event.id == child.id
     )
-    return run.traces.get(born.cost.traces[name]).decode()
+    return run.traces.get(born.outcome.cost.traces[name]).decode()
 
 
 def slipped(asked):

@@ -13,7 +13,18 @@ from random import Random
 from dgm.archive.events import ActionStarted, AgentBorn, Event, Recorded, RunStarted, TaskGraded
 from dgm.archive.tree import Tree
 from dgm.config import Settings
-from dgm.domain import Action, ActionId, AgentId, Budget, Evaluate, Evaluation, TaskId, Verdict
+from dgm.domain import (
+    Action,
+    ActionId,
+    AgentId,
+    Born,
+    Budget,
+    CommitId,
+    Evaluate,
+    Evaluation,
+    TaskId,
+    Verdict,
+)
 from dgm.policies.lineage import LineageRecommendation
 from dgm.policies.registry import open_policy
 from dgm.policies.rules import PolicyContext
@@ -49,7 +60,7 @@ class Growth:
     def birth(self, parents: tuple[AgentId, ...], action: int = 0) -> None:
         """A child."""
         agent = AgentId(len(self.tree.agents))
-        self.add(AgentBorn(ActionId(action), agent, parents, f"c{agent}", "self-edit", ""))
+        self.add(AgentBorn(ActionId(action), agent, Born(parents, "self-edit", CommitId(f"c{agent}"), "")))
 
     def start(self, what: Action) -> ActionId:
         """The action is under way."""

@@ -62,7 +62,7 @@ def histories(draw: st.DrawFn) -> list[Event]:
     """What a search could write: agents with one or two parents, actions that end in every way or not at all."""
     events: list[Event] = [
         RunStarted(Budget(evaluations=10), TASKS, flips=draw(st.booleans())),
-        AgentBorn(ActionId(0), AgentId(0), (), "0" * 40, "seed", "seed"),
+        AgentBorn(ActionId(0), AgentId(0), Born((), "seed", CommitId("0" * 40), "seed")),
     ]
     agents, open_actions, done = 1, {}, set()
     for action in range(1, draw(st.integers(0, 25)) + 1):
@@ -113,7 +113,9 @@ def _ending(action: ActionId, what: Evaluate | Expand, end: str, agents: int, ti
             change = RunChanged({"models": {"solve": "m"}})
             return [graded, change, gone, again] if end == "withdrawn" else [graded]
         case "done", Expand(parents, operator):
-            return [AgentBorn(action, AgentId(agents), parents, f"{agents:040x}", operator, "why")]
+            return [
+                AgentBorn(action, AgentId(agents), Born(parents, operator, CommitId(f"{agents:040x}"), "why"))
+            ]
         case _, Expand(parents, operator):
             return [AgentStillborn(action, Stillborn(parents, operator, "check", "no"))]
     raise AssertionError(end)

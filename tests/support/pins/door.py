@@ -17,6 +17,7 @@ from dgm.config import Settings
 from dgm.domain import AgentId, Evaluate, TaskId, Usage
 from dgm.replay import context
 from dgm.search.availability import GatewayAvailability
+from dgm.worker.session import call_limits
 from tests.support.runs.builder import RunBuilder
 
 AGENT = Path(__file__).parents[2] / "e2e" / "agents" / "streams"
@@ -98,18 +99,18 @@ async def open_door(folder: Path, settings: Mapping[str, Any]) -> AsyncIterator[
             RunBuilder(run).begin(Evaluate(AgentId(0), TaskId("t")))
     with run:
         async with assemble.open_worker(run, checked, PARTS) as worker:
-            yield Door(worker.gateway)
+            yield Door(worker.session.gateway)
 
 
 @asynccontextmanager
 async def open_replay(folder: Path, settings: Mapping[str, Any]) -> AsyncIterator[Door]:
     """Open the gateway of a replay, which has the run's record and nothing else."""
     checked = Settings(**settings)
-    limits = assemble.call_limits(checked.limits)
+    limits = call_limits(checked.limits)
     means = context.ReplayContext(PARTS.engine, PARTS.benchmark, {}, limits)
     with Run.open(folder) as run:
         async with context.open_worker(run, checked, means) as worker:
-            yield Door(worker.gateway)
+            yield Door(worker.session.gateway)
 
 
 def serve(folder: Path, settings: Mapping[str, Any], pipe: Connection) -> None:

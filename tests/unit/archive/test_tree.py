@@ -20,7 +20,9 @@ from dgm.domain import (
     SEED,
     ActionId,
     AgentId,
+    Born,
     Budget,
+    CommitId,
     Digest,
     Evaluate,
     Evaluation,
@@ -45,7 +47,9 @@ def tree_of(*events: Event) -> Tree:
 
 def born(agent: int, *parents: int) -> AgentBorn:
     return AgentBorn(
-        ActionId(0), AgentId(agent), tuple(AgentId(p) for p in parents), f"{agent:040x}", "op", "why"
+        ActionId(0),
+        AgentId(agent),
+        Born(tuple(AgentId(p) for p in parents), "op", CommitId(f"{agent:040x}"), "why"),
     )
 
 
@@ -92,7 +96,7 @@ def test_an_agent_was_made_for_what_its_expansion_aimed_at() -> None:
         born(0), ActionStarted(ActionId(1), order), ActionStarted(ActionId(2), Expand((SEED,), "op"))
     )
     for agent in (1, 2):
-        event = AgentBorn(ActionId(agent), AgentId(agent), (SEED,), f"{agent:040x}", "op", "")
+        event = AgentBorn(ActionId(agent), AgentId(agent), Born((SEED,), "op", CommitId(f"{agent:040x}"), ""))
         tree.apply(Recorded(10 + agent, 1.0, event))
     assert [tree.aim(AgentId(agent)) for agent in range(3)] == ["", "context", ""]
 

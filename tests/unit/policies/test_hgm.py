@@ -9,7 +9,19 @@ from hypothesis import strategies as st
 
 from dgm.analysis.budgets import has_room_for
 from dgm.archive.events import ActionLost, ActionStarted, AgentBorn, AgentStillborn, TaskGraded
-from dgm.domain import SEED, AgentId, Budget, Evaluate, Evaluation, Expand, Stillborn, TaskId, Verdict
+from dgm.domain import (
+    SEED,
+    AgentId,
+    Born,
+    Budget,
+    CommitId,
+    Evaluate,
+    Evaluation,
+    Expand,
+    Stillborn,
+    TaskId,
+    Verdict,
+)
 from dgm.policies.hgm import tau
 from dgm.policies.hgm_published import FULL_LIST, CladeOfLists, Lists
 from dgm.policies.rules import PolicyContext
@@ -332,7 +344,7 @@ def perform(log, number, action, world):
     log.add(ActionStarted(number, action))
     if isinstance(action, Expand):
         agent = AgentId(len(log.tree.agents))
-        log.add(AgentBorn(number, agent, action.parents, f"c{agent}", action.operator, ""))
+        log.add(AgentBorn(number, agent, Born(action.parents, action.operator, CommitId(f"c{agent}"), "")))
         return
     verdict = Verdict.RESOLVED if world.random() < 0.4 else Verdict.UNRESOLVED
     log.add(TaskGraded(number, Evaluation(action.agent, action.task, 0, verdict, "")))

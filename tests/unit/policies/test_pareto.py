@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dgm.archive.events import ActionStarted, AgentBorn, TaskGraded
-from dgm.domain import AgentId, Budget, Evaluate, Evaluation, Expand, TaskId, Verdict
+from dgm.domain import AgentId, Born, Budget, CommitId, Evaluate, Evaluation, Expand, TaskId, Verdict
 from dgm.policies.pareto import (
     BatchFirst,
     BatchTask,
@@ -91,7 +91,7 @@ def test_a_full_archive_evaluates_those_too_that_failed_their_batch():
     action = log.tree.next_action
     log.add(ActionStarted(action, Expand((AgentId(0),), "self-edit")))
     assert rule.target(log.tree, Random(0)) is None, "which may be one to evaluate"
-    log.add(AgentBorn(action, AgentId(2), (AgentId(0),), "c2", "self-edit", ""))
+    log.add(AgentBorn(action, AgentId(2), Born((AgentId(0),), "self-edit", CommitId("c2"), "")))
     log.graded(2, [False] * 3)
     assert rule.target(log.tree, Random(0)) == 1
 

@@ -5,7 +5,18 @@ from random import Random
 import pytest
 
 from dgm.archive.events import ActionLost, ActionStarted, AgentBorn, AgentStillborn, TaskGraded
-from dgm.domain import AgentId, Budget, Evaluate, Evaluation, Expand, Stillborn, TaskId, Verdict
+from dgm.domain import (
+    AgentId,
+    Born,
+    Budget,
+    CommitId,
+    Evaluate,
+    Evaluation,
+    Expand,
+    Stillborn,
+    TaskId,
+    Verdict,
+)
 from dgm.plugins import find_plugin
 from dgm.policies.hgm_published import Lists
 from dgm.policies.limits import evaluations_left
@@ -52,7 +63,7 @@ def finish(log, action, what, solves, stillborn):
             log.add(AgentStillborn(action, Stillborn(parents, "self-edit", "vetting", "broken")))
         case Expand(parents):
             agent = AgentId(len(log.tree.agents))
-            log.add(AgentBorn(action, agent, parents, f"c{agent}", "self-edit", ""))
+            log.add(AgentBorn(action, agent, Born(parents, "self-edit", CommitId(f"c{agent}"), "")))
 
 
 def chance(agent, task):

@@ -45,7 +45,7 @@ class Again:
     run: Run
     grades: object = None
     answer: object = None
-    spec: object = field(default_factory=lambda: SimpleNamespace(labels={}))
+    session: object = field(default_factory=lambda: SimpleNamespace(spec=SimpleNamespace(labels={})))
     settings: object = field(default_factory=Settings)
 
     @property

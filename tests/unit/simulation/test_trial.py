@@ -217,12 +217,12 @@ def verdicts(tree):
 
 def children(tree, events):
     """Each child by its parents' natures and its number among the first parent's expansions."""
-    born = [event for event in events if isinstance(event, AgentBorn) and event.parents]
+    born = [event for event in events if isinstance(event, AgentBorn) and event.outcome.parents]
     return {
         (
-            tuple(tree.agents[parent].commit for parent in event.parents),
+            tuple(tree.agents[parent].commit for parent in event.outcome.parents),
             tree.child_number(event.action),
-        ): event.commit
+        ): event.outcome.commit
         for event in born
     }
 
