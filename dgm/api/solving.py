@@ -14,7 +14,14 @@ from pydantic import Field
 from dgm import assemble
 from dgm.analysis.best import find_agent
 from dgm.api.agents import RunAgent
-from dgm.api.arguments import SettingValues, assignments_of, check_amount, model_of, split_engine
+from dgm.api.arguments import (
+    SettingValues,
+    apply_assignments,
+    assignments_of,
+    check_amount,
+    model_of,
+    split_engine,
+)
 from dgm.api.running import run_session
 from dgm.api.watcher import Watcher
 from dgm.archive.finding import find_run
@@ -23,7 +30,6 @@ from dgm.benchmarks.plain_logs import plain_log
 from dgm.config import Settings
 from dgm.domain import Agent, Usage
 from dgm.errors import AgentFault, DgmError, UserError
-from dgm.evaluation.evaluating import apply_assignments
 from dgm.launch import name_models
 from dgm.models.scripted import Script
 from dgm.paths import state_folder

@@ -49,8 +49,6 @@ SELECT seq, kind, body FROM events WHERE seq <= ? AND (
     OR kind = 'task_graded' AND (body LIKE '%"verdict":"unresolved"%' OR body LIKE '%"verdict":"invalid"%')
 )
 """
-KINDS = ("evaluation", "simulation", "replay")
-"""Keys of a run's configuration that mark it as something else than a search."""
 
 
 class EvaluationCounts(View):
@@ -346,7 +344,7 @@ class RunReader:
         return RunView(
             run=run.name,
             folder=str(run.folder),
-            kind=kind_of_run(run.config),
+            kind=run.kind,
             state=label,
             living=living,
             paused=tree.paused,
@@ -428,11 +426,6 @@ def find_highest(tree: Tree, best: AgentId | None) -> AgentId | None:
         return None
     rate, _, agent = max(rated)
     return None if -agent == best or rate <= tree.own(best).rate else AgentId(-agent)
-
-
-def kind_of_run(config: Mapping[str, Any]) -> str:
-    """Return ``search``, or what else the run is."""
-    return next((kind for kind in KINDS if kind in config), "search")
 
 
 def models_of(run: Run) -> dict[str, str]:

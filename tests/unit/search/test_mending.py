@@ -20,7 +20,7 @@ from dgm.config import Settings, resolve
 from dgm.domain import SEED, ActionId, Evaluate, Evaluation, Expand, Usage, Verdict
 from dgm.errors import ArchiveCorrupt
 from dgm.messages import Message, Reply, Request, Role
-from dgm.replay.evaluations import find_graded
+from dgm.replay.again import find_graded
 from dgm.search.mending import change_event, withdraw_refused_verdicts
 from dgm.search.run_settings import current_settings_at, group_by_settings, settings_of
 from dgm.views.reproduction import read_reproduction

@@ -1,16 +1,13 @@
-"""Findings of a replay: whether a result equals the record, and the first difference if not."""
+"""Comparison of a replay's results with the record: whether they are equal, and the first difference if not."""
 
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 
 from dgm.archive.volatile_text import mask_text
 from dgm.domain import ActionId, Snapshot
 
-SHOWN = 70
-"""Characters shown of each side of a difference."""
-_CALL = re.compile(r"action \d+, call (?P<call>\d+): (?P<what>.*)", re.DOTALL)
-"""Start of the gateway's message about a call that it could not answer."""
+QUOTED_CHARS = 70
+"""Characters quoted of each side of a difference."""
 
 
 class Match(StrEnum):
@@ -41,12 +38,6 @@ class Divergence:
         return f"{where}: {self.what}"
 
 
-def divergence_of_failure(action: ActionId, message: str) -> Divergence | None:
-    """Return the divergence that a replay's infrastructure failure stands for; None if it stands for none."""
-    found = _CALL.search(message)
-    return Divergence(action, _format_line(found["what"]), int(found["call"])) if found else None
-
-
 def describe_differing_files(recorded: Snapshot, again: Snapshot) -> str:
     """Return the files in which two snapshots differ, with the first differing line, as a text."""
     paths = sorted(path for path in {*recorded, *again} if recorded.get(path) != again.get(path))
@@ -68,11 +59,11 @@ def describe_differing_line(recorded: bytes, again: bytes) -> str:
     for number, (one, other) in enumerate(zip(ours, theirs, strict=False), 1):
         if one != other:
             return f"line {number}: {quote_difference(one, other)}"
-    number = min(len(ours), len(theirs))
-    longer, whose = (ours, "recorded") if len(ours) > len(theirs) else (theirs, "new")
     if len(ours) == len(theirs):
         return "only in line endings"
-    return f"line {number + 1}: only in the {whose} one: {longer[number][:SHOWN]!r}"
+    number = min(len(ours), len(theirs))
+    longer, whose = (ours, "recorded") if len(ours) > len(theirs) else (theirs, "new")
+    return f"line {number + 1}: only in the {whose} one: {longer[number][:QUOTED_CHARS]!r}"
 
 
 def quote_difference(recorded: str, again: str) -> str:
@@ -84,8 +75,4 @@ def quote_difference(recorded: str, again: str) -> str:
         (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
     )
     near = max(0, parted - 20)
-    return f"{one[near : near + SHOWN]!r} against {other[near : near + SHOWN]!r}"
-
-
-def _format_line(text: str) -> str:
-    return " ".join(text.split())
+    return f"{one[near : near + QUOTED_CHARS]!r} against {other[near : near + QUOTED_CHARS]!r}"

@@ -49,14 +49,14 @@ def priced(program, suite):
 
 def test_holdout_evaluations_are_bounded_priced_and_paid_once(program, priced):
     dgm, server = program
-    exam = dgm.archive / "priced" / "holdout"
+    holdout = dgm.archive / "priced" / "holdout"
     searched = priced["spend"]["usd"]
     assert 0 < searched < 1
     calls = len(server.requests)
     refused = dgm("report", "priced", "--control", code=2)
     assert "further attempt" in refused.stderr
     assert "add --yes to go on" in refused.stderr
-    assert (len(server.requests), exam.exists()) == (calls, False)
+    assert (len(server.requests), holdout.exists()) == (calls, False)
     stopped = dgm("report", "priced", "--holdout", "--max-usd", "0.000001", code=3)
     assert "give it more with --max-usd" in stopped.stderr
     assert "search tasks" in stopped.stdout
@@ -79,9 +79,9 @@ def test_holdout_evaluations_are_bounded_priced_and_paid_once(program, priced):
     assert (control["missing"], control["unit"], control["attempts"]) == (0, "usd", 10)
     assert control["affordable"] > 1
     assert control["took"] == control["spend"]["usd"] > 0
-    events, calls = dgm("show", exam, "--events").stdout, len(server.requests)
+    events, calls = dgm("show", holdout, "--events").stdout, len(server.requests)
     assert dgm.json(*words)["holdout"] == found["holdout"]
-    assert (dgm("show", exam, "--events").stdout, len(server.requests)) == (events, calls)
+    assert (dgm("show", holdout, "--events").stdout, len(server.requests)) == (events, calls)
 
 
 def test_a_control_that_would_show_nothing_is_refused_before_anything_is_spent(dgm, suite):
