@@ -45,6 +45,7 @@ from dgm.search.availability import GatewayAvailability
 from dgm.search.endless import check_budget_ends_run
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.model_checks import prices_of
+from dgm.search.prepare import AgentIndex
 from dgm.search.run_controller import RunController
 from dgm.worker.session import LentModels, call_limits, open_session
 from dgm.worker.worker import Worker, commit_seed
@@ -311,7 +312,7 @@ async def open_worker(
         ),
         tell_nodes(run.folder, parts.engine),
     ):
-        yield Worker(run, session, parts.benchmark, operators_of(run, settings), settings)
+        yield Worker(run, session, parts.benchmark, operators_of(run, settings), settings, AgentIndex(run))
 
 
 @asynccontextmanager

@@ -36,7 +36,7 @@ from dgm.search.mending import change_event, withdraw_refused_verdicts
 from dgm.search.model_checks import check_models, note_checks, worst_of_checks
 from dgm.search.run_settings import require_consent
 from dgm.search.stopping import perform_until_stopped
-from dgm.worker.rehearsal import rehearse
+from dgm.worker.agent_check import rehearse
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 

@@ -67,7 +67,7 @@ from dgm.search.run_controller import RunController
 from dgm.search.run_settings import require_consent
 from dgm.simulation import check_performed
 from dgm.views.evaluation import EvaluationView
-from dgm.worker.rehearsal import rehearse
+from dgm.worker.agent_check import rehearse
 
 MAX_ATTEMPTS = 100
 SETTABLE = ("models", "providers", "limits", "benchmarks", "grading", "workers", "sandbox", "scale")

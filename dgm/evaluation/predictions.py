@@ -17,12 +17,23 @@ from dgm.archive.durable import write_durably
 from dgm.archive.history import evaluations_of
 from dgm.archive.run import Run
 from dgm.bounded_reading import parse_json
-from dgm.domain import AgentId, Cost, Digest, Entry, Evaluation, Snapshot, TaskId, Verdict
+from dgm.domain import (
+    Action,
+    ActionId,
+    AgentId,
+    Cost,
+    Digest,
+    Entry,
+    Evaluate,
+    Evaluation,
+    Snapshot,
+    TaskId,
+    Verdict,
+)
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.evaluation.results import AgentResult
 from dgm.folders import FOLDER_BYTES, read_file
 from dgm.protocols import Benchmark, Grade
-from dgm.search.orders import EvaluateOrder, Order
 
 SUFFIXES = (".jsonl", ".json")
 FIELDS = ("instance_id", "model_name_or_path", "model_patch")
@@ -171,12 +182,11 @@ class Grader:
     labels: Mapping[str, str]
     """Labels of the sandboxes that grade."""
 
-    async def perform(self, order: Order) -> Evaluation:
+    async def perform(self, action: ActionId, what: Action) -> Evaluation:  # noqa: ARG002  (grading asks no model)
         """Grade one prediction; return ``invalid`` if the infrastructure failed."""
-        if not isinstance(order, EvaluateOrder):
-            raise TypeError(f"predictions are only graded, not {order!r}")
+        if not isinstance(what, Evaluate):
+            raise TypeError(f"predictions are only graded, not {what!r}")
         began = time.monotonic()
-        what = order.action
         patch = self.predictions.by_task[what.task].patch.encode()
         traces = {"patch": await asyncio.to_thread(self.run.traces.put, patch, None)}
         try:

@@ -1,27 +1,21 @@
 """A recorded run as the source of a replay: its replies are served, and nothing is ever written into it."""
 
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dgm.archive.approvals import WaitingChild
-from dgm.archive.events import AgentBorn, AgentStillborn, ChildProposed, Event, Recorded
+from dgm.archive.events import Event, Recorded
 from dgm.archive.repository import AgentRepository, make_repository
 from dgm.archive.run import Run
 from dgm.archive.traces import Traces
 from dgm.config import Settings
 from dgm.domain import ActionId, Digest, Usage
-from dgm.errors import ArchiveCorrupt, DgmError
+from dgm.errors import DgmError
 from dgm.gateway.journal import RunJournal
 from dgm.messages import BegunCall, CutCall, PaidCall
 from dgm.models.builtin import RecordedModel
 from dgm.models.choose import drawing_of, names_by_role
 from dgm.protocols import Model
-from dgm.search.duplicate_index import map_contents
-from dgm.search.orders import ExpandOrder
-from dgm.search.run_controller import RunController
 
 ROLES = ("solve", "improve", "diagnose", "probe")
 
@@ -122,57 +116,3 @@ class _LayeredTraces(Traces):
 
     def get(self, digest: Digest) -> bytes:
         return super().get(digest) if self._path(digest).exists() else self._below.get(digest)
-
-
-class RecordedOrders:
-    """The orders of a run's expansions, as the worker got them."""
-
-    def __init__(self, run: Run, settings: Settings) -> None:
-        self._run = run
-        self._controller = RunController(run, settings)
-        self._births: list[int] = []
-        self._asked: list[tuple[int, ActionId, WaitingChild]] = []
-        self._decided: dict[ActionId, int] = {}
-        for recorded in run.store.select("kind IN ('agent_born', 'agent_stillborn', 'child_proposed')"):
-            self._note(recorded)
-
-    def expansion(self, action: ActionId) -> ExpandOrder:
-        """Return the order of the last start of an expansion, which knows only the agents of that time.
-
-        Raises:
-            ArchiveCorrupt: the log has no start of it.
-        """
-        starts = self._run.store.starts_of_action(action)
-        if not starts:
-            raise ArchiveCorrupt(f"{self._run.folder / 'events.db'}: action {action} was never started")
-        seq, what = starts[-1]
-        order = self._controller.order(action, what)
-        if not isinstance(order, ExpandOrder):
-            raise ArchiveCorrupt(f"{self._run.folder / 'events.db'}: action {action} is no expansion")
-        there = sum(born < seq for born in self._births)
-        return replace(
-            order,
-            known=map_contents(self._run, self._run.tree.agents[:there]),
-            known_syntax=self._controller.known.syntax(there) if order.known_syntax else {},
-            siblings=self._controller.siblings(order.action, there, self._waiting(seq)),
-        )
-
-    def _note(self, recorded: Recorded) -> None:
-        match recorded.event:
-            case AgentBorn(action):
-                self._births.append(recorded.seq)
-                self._decided[action] = recorded.seq
-            case AgentStillborn(action):
-                self._decided[action] = recorded.seq
-            case ChildProposed(action, child):
-                self._asked.append((recorded.seq, action, WaitingChild(child, 0.0)))
-            case _:
-                pass
-
-    def _waiting(self, seq: int) -> Mapping[ActionId, WaitingChild]:
-        """Return the children that waited for a person at event ``seq``."""
-        return {
-            action: one
-            for asked, action, one in self._asked
-            if asked < seq < self._decided.get(action, sys.maxsize)
-        }

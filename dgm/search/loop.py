@@ -8,10 +8,11 @@ that the replies it has already paid for are served from the traces.
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from random import Random
+from typing import Protocol
 
 from dgm.analysis.budgets import NO_ROOM, Ending, Reason, find_ending, has_evaluation_room, has_room_for
 from dgm.analysis.dead_ends import find_dead_end
@@ -19,7 +20,9 @@ from dgm.analysis.goals import Goals
 from dgm.archive.events import (
     ActionLost,
     ActionStarted,
+    AgentBorn,
     AgentStillborn,
+    ChildProposed,
     Event,
     Recorded,
     RunPaused,
@@ -35,12 +38,52 @@ from dgm.processes import StandstillWatch
 from dgm.protocols import Policy
 from dgm.search.availability import ENDLESS, ModelAvailability
 from dgm.search.backoff import Backoff
-from dgm.search.orders import ActionExecutor, RunLog
 from dgm.search.validation import validate_action
 
 log = logging.getLogger(__name__)
 
 _NO_THREAD = "can't start new thread"
+
+
+class RunLog(Protocol):
+    """The loop's view of a run: its log, the tree folded from it, and the evidence of a decision."""
+
+    @property
+    def tree(self) -> Tree:
+        """The run's tree, up to date with ``append``."""
+        ...
+
+    def append(self, event: Event) -> Recorded:
+        """Make an event durable, then fold it into the tree."""
+        ...
+
+    def since(self, seq: int) -> Iterable[Recorded]:
+        """Return the events after number ``seq``, in order."""
+        ...
+
+    def with_evidence(self, action: ActionId, what: Action, tree: Tree) -> Action:
+        """Return the action with all that its operator may see; ``tree`` is the fold of the log up to the decision."""
+        ...
+
+    def birth(self, action: ActionId, outcome: Born) -> AgentBorn | AgentStillborn | ChildProposed:
+        """Return the event of a birth, or of the child's wait for a person."""
+        ...
+
+    def answered(self, now: float) -> AgentBorn | AgentStillborn | None:
+        """Return the event of the first child that waits no longer at ``now`` (Unix time); None if all still wait."""
+        ...
+
+
+class ActionExecutor(Protocol):
+    """The executor of the loop's actions."""
+
+    async def perform(self, action: ActionId, what: Action) -> Outcome:
+        """Perform an action that was started in the log.
+
+        Raises:
+            Infrastructure: it could not be performed.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,13 +331,11 @@ class Search:
 
     def _start(self, action: ActionId, what: Action, again: bool) -> None:
         self._append(ActionStarted(action, what, again))
-        order = self._controller.order(action, what)
-
         began = self._watch.beat() if self._watch else 0.0
 
         async def perform() -> None:
             try:
-                result: Outcome | Exception = await self._worker.perform(order)
+                result: Outcome | Exception = await self._worker.perform(action, what)
             except Exception as error:  # noqa: BLE001  (``_record`` raises it where the search is awaited)
                 result = error
                 if isinstance(error, RuntimeError) and _NO_THREAD in str(error):

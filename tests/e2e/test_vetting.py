@@ -83,7 +83,7 @@ def test_each_child_is_stopped_where_it_fails_and_a_good_one_passes(tmp_path):
         operator.child = child
         action, what = run.tree.next_action, Expand((SEED,), operator.name, probes=SOLVED)
         run.append(ActionStarted(action, what))
-        outcome = await worker.perform(controller.order(action, what))
+        outcome = await worker.perform(action, what)
         born = isinstance(outcome, Born)
         run.append(controller.birth(action, outcome) if born else AgentStillborn(action, outcome))
         return outcome, json.loads(run.traces.get(outcome.cost.traces["vetting"]))["stages"]

@@ -12,7 +12,7 @@ from dgm.messages import WireProtocol
 from dgm.meta.contract import Contract
 from dgm.protocols import Completed, DryCalls, Work
 from dgm.sandboxes.npm_locks import find_install_scripts
-from dgm.worker.inspection import Inspection, PackagesInstalled
+from dgm.worker.agent_check import Inspection, PackagesInstalled
 
 LIMITS = LimitSettings()
 CONTRACT = Contract(("python3", "agent.py"), ("python3", "agent.py", "--check"))

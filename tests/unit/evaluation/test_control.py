@@ -62,21 +62,20 @@ class Worker:
         self.holdout, self.usage, self.broken = holdout, usage, set(broken)
         self.under_way, self.done = [], []
 
-    async def perform(self, order):
-        what = order.action
+    async def perform(self, action, what):
         if what.agent != 1:
             assert what.task not in self.under_way, "two attempts at one task at once"
             self.under_way.append(what.task)
-        for _ in range(order.id % 3 + 1):
+        for _ in range(action % 3 + 1):
             await asyncio.sleep(0)
         if what.agent != 1:
             self.under_way.remove(what.task)
         if (what.agent, what.task) in self.broken:
             raise Infrastructure("the provider was away")
-        number = len(self.holdout.store.calls(order.id)) + 1
+        number = len(self.holdout.store.calls(action)) + 1
         nothing = Digest("0" * 64)
         if self.usage.calls:
-            self.holdout.append(ModelCalled(order.id, number, "m", "solve", nothing, nothing, self.usage))
+            self.holdout.append(ModelCalled(action, number, "m", "solve", nothing, nothing, self.usage))
         solved = what.task in BEST if what.agent == 1 else what.attempt >= SOLVED_BY[what.task]
         self.done.append(what)
         verdict = Verdict.RESOLVED if solved else Verdict.UNRESOLVED

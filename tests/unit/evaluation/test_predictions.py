@@ -26,7 +26,6 @@ from dgm.errors import AgentFault, UserError
 from dgm.evaluation.predictions import Grader, check_known, export_patches, read_predictions, swebench_report
 from dgm.evaluation.results import collect_results
 from dgm.evaluation.schedule import EvaluationPlan, EvaluationProgress, Schedule, enter
-from dgm.search.orders import EvaluateOrder
 from tests.support.suite_on_disk import TASK, NoEngine, make_suite
 
 PATCH = "diff --git a/x b/x\r\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-ä\x0c\u2028\n+\U0001f600\n"
@@ -273,5 +272,5 @@ def test_a_patch_that_cannot_be_graded_for_its_own_sake_is_unresolved(evaluated,
     found = read_predictions(written(tmp_path / "p.jsonl", row()))
     grader = Grader(evaluated.run, Refusing(), found, {})
     agent = evaluated.run.tree.agents[evaluated.agent]
-    done = asyncio.run(grader.perform(EvaluateOrder(ActionId(1), Evaluate(agent.id, TaskId(TASK)), agent)))
+    done = asyncio.run(grader.perform(ActionId(1), Evaluate(agent.id, TaskId(TASK))))
     assert (done.verdict, done.reason) == (Verdict.UNRESOLVED, "patch: too large")

@@ -23,14 +23,14 @@ class Slow(Maker):
         super().__init__(run)
         self.begun, self.may_end, self.cancelled = asyncio.Event(), asyncio.Event(), False
 
-    async def perform(self, order):
+    async def perform(self, action, what):
         self.begun.set()
         try:
             await self.may_end.wait()
         except asyncio.CancelledError:
             self.cancelled = True
             raise
-        return await super().perform(order)
+        return await super().perform(action, what)
 
 
 async def searched(run, meanwhile):

@@ -14,8 +14,7 @@ from dgm.meta.context import OperatorContext
 from dgm.meta.diagnose import Diagnose
 from dgm.meta.prompts import Prompts, load_shipped
 from dgm.protocols import Completed, SandboxSpec
-from dgm.worker.allowance import Allowance
-from dgm.worker.workbench import SandboxWorkbench
+from dgm.worker.workbench import Allowance, SandboxWorkbench
 from tests.support.gateway.bench import ACTION, MemoryJournal, Script, ask, client, gateway
 from tests.unit.meta.test_diagnose import FAILED, ISSUE, SEED, brief
 
