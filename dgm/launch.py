@@ -27,7 +27,6 @@ from dgm.models.auto import settle_auto
 from dgm.models.choose import AUTO, all_names
 from dgm.models.reach import list_reach
 from dgm.paths import NOT_RUNS
-from dgm.policies.registry import with_recommendation
 from dgm.protocols import Checked
 from dgm.sandboxes.engine_address import check_engine
 from dgm.search.endless import check_budget_ends_run
@@ -63,7 +62,6 @@ async def prepare(settings: Settings, watcher: Watcher) -> PreparedSession:
     """
     with watcher.step("opening the benchmark and its sandboxes"):
         parts = assemble.parts_of(settings)
-    settings = settings.model_copy(update={"policy": with_recommendation(settings.policy)})
     assemble.check_settings(settings)
     assemble.check_goals(settings.budget.budget(), settings, parts)
     settings = name_models(settings, watcher)

@@ -10,30 +10,21 @@ import dgm
 from dgm import plugins
 from dgm.api.arguments import model_of, split_engine
 from dgm.api.search import change_budget
-from dgm.config import PolicySettings, resolve
+from dgm.config import resolve
 from dgm.domain import Budget as RunBudget
 from dgm.errors import UserError
 from dgm.plugins import make_plugin
-from dgm.policies.composed import Composition
-from dgm.policies.registry import with_recommendation
-from dgm.policies.rules import PolicyContext
-
-MINE = Composition("hgm", "greedy", "hgm", recommendation="lineage")
+from dgm.policies.registry import PolicyContext
 
 
 class Plain:
     """A policy that never has anything to do."""
 
-    name, keeps_state = "plain", False
-
     def __init__(self) -> None:
         self.asked: list[int] = []
 
-    def next(self, tree, rng):
+    def decide(self, view, rng):
         self.asked.append(1)
-
-    def observe(self, event):
-        pass
 
 
 class Particular(Plain):
@@ -128,12 +119,6 @@ def test_what_cannot_be_found_again_says_so():
     place = r"test_search:Particular, one of the policies, .*test_search\.py:\d+: arguments 'number', 'other' are no"
     with pytest.raises(UserError, match=place):
         make_plugin("policies", f"{__name__}:Particular", PolicyContext())
-
-
-def test_a_reader_knows_the_recommendation_without_an_import():
-    named = with_recommendation(PolicySettings(name=f"{__name__}:MINE"))
-    assert named.recommendation == "lineage"
-    assert with_recommendation(PolicySettings(name="hgm")).recommendation is None
 
 
 def test_replies_are_a_model_of_a_program():

@@ -1,8 +1,7 @@
-"""Which agent to hand out: the one we have most reason to believe in, never the luckiest."""
+"""Which agent a policy hands out: the one that there is most reason to believe in, never the luckiest."""
 
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId, Tally
-from dgm.policies.rules import PolicyContext
 from dgm.stats import lower_bound
 
 
@@ -29,14 +28,3 @@ def best_belief(tree: Tree) -> AgentId:
         return tree.agents[0].id
     best = max(candidates, key=lambda tally: (lower_bound(tally), tally.n))
     return AgentId(tallies.index(best))
-
-
-class BestBelief:
-    """The recommendation of most policies."""
-
-    def __init__(self, kit: PolicyContext) -> None:
-        """Ignore the kit; this part needs nothing from it."""
-
-    def recommend(self, tree: Tree) -> AgentId:
-        """Return ``best_belief`` of the tree."""
-        return best_belief(tree)
