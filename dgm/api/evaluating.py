@@ -60,9 +60,9 @@ from dgm.paths import SEEDS
 from dgm.protocols import Benchmark
 from dgm.replay.again import choose_sandbox
 from dgm.sandboxes.engine_address import use_engine
-from dgm.search.availability import GatewayAvailability
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.model_checks import note_checks
+from dgm.search.outage import GatewayAvailability
 from dgm.search.run_controller import RunController
 from dgm.search.run_settings import require_consent
 from dgm.simulation import check_performed

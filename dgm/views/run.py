@@ -9,12 +9,12 @@ from dgm.analysis.best import best_of
 from dgm.analysis.budgets import count_ended_expansions
 from dgm.analysis.dead_ends import find_dead_end, read_last_output
 from dgm.analysis.goals import StandstillCount
-from dgm.archive.begun_checks import find_cut_checks
 from dgm.archive.changes import format_assignments, merge_tables
 from dgm.archive.deaths import CANNOT_GO_ON
 from dgm.archive.event_fields import parse_body
 from dgm.archive.events import Recorded
 from dgm.archive.history import LIVING, state, writer
+from dgm.archive.live import find_cut_checks
 from dgm.archive.reasons import kind_of
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree

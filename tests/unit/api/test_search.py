@@ -1,6 +1,7 @@
 """The front door: what it imports, what it says, and how what it is given becomes settings."""
 
 import asyncio
+import math
 import subprocess
 import sys
 
@@ -8,8 +9,8 @@ import pytest
 
 import dgm
 from dgm import plugins
-from dgm.api.arguments import model_of, split_engine
-from dgm.api.search import change_budget
+from dgm.api.arguments import Budget, model_of, split_engine
+from dgm.api.search import Evolution, change_budget
 from dgm.config import resolve
 from dgm.domain import Budget as RunBudget
 from dgm.errors import UserError
@@ -140,3 +141,10 @@ def test_engines_are_no_setting_that_a_run_records(settings):
     assert list(engines) == ["ssh://a", "ssh://b"]
     assert resolve(None, others, {}).workers == 1
     assert split_engine(None) == ({}, ())
+
+
+@pytest.mark.parametrize("limit", [math.nan, math.inf, -1.0])
+@pytest.mark.parametrize("name", ["usd", "hours", "until_score", "evaluations"])
+def test_a_limit_that_is_none_is_refused_before_the_run_is_opened(name, limit):
+    with pytest.raises(UserError, match="input should be"):
+        Evolution.resume(None, budget=Budget(**{name: limit}))

@@ -7,7 +7,7 @@ import pytest
 
 from dgm.analysis.budgets import Ending, Reason
 from dgm.archive.history import state
-from dgm.archive.stop_request import stop_run
+from dgm.archive.live import stop_run
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.run_controller import RunController
 from dgm.search.stopping import AT_ONCE, perform_until_stopped
