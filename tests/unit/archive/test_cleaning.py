@@ -101,7 +101,8 @@ def test_a_run_inside_a_run_keeps_both(dirty: Path) -> None:
 
 @pytest.mark.slow
 def test_a_run_of_another_host_is_left_alone(dirty: Path) -> None:
-    (dirty / "events.lock").write_text(json.dumps({"pid": 1, "host": "elsewhere"}))
+    holder = {"pid": 1, "host": "elsewhere", "machine": "another", "boot": "b", "pids": "p"}
+    (dirty / "events.lock").write_text(json.dumps(holder))
     assert "may be running on elsewhere" in clean_run(dirty, delete=True).skipped
     with pytest.raises(UserError, match="may be running on elsewhere"):
         remove_run(dirty)
