@@ -24,11 +24,10 @@ from dgm.errors import UserError
 from dgm.gateway.journal import RunJournal
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.server import LendingRules
-from dgm.meta import registry
-from dgm.meta.editors import freeze_editor, load_editor
+from dgm.meta import operators
+from dgm.meta.operators import freeze_editor, load_editor, open_operators
 from dgm.meta.prompts import KEY as PROMPTS
 from dgm.meta.prompts import Prompts, load_frozen, load_shipped
-from dgm.meta.registry import open_operators
 from dgm.meta.seed_origin import freeze_origin
 from dgm.meta.seeds import read_seed, read_seed_with_origin, seed_of
 from dgm.models.builtin import DryRun
@@ -157,7 +156,7 @@ def needs_of(settings: Settings) -> Mapping[str, Needs]:
     Raises:
         UserError: one is a plug-in that is not installed.
     """
-    return registry.needs_of(open_operators(settings, IMAGE, Prompts(load_shipped())))
+    return operators.needs_of(open_operators(settings, IMAGE, Prompts(load_shipped())))
 
 
 def budget_of(run: Run, settings: Settings) -> Budget:
@@ -305,6 +304,6 @@ async def search(run: Run, settings: Settings, parts: RunParts, on_event: OnEven
     """Open a search that is ready to go; ``on_event`` hears every event that it records."""
     policy = open_policy(settings, needs_of(settings))
     async with open_worker(run, settings, parts, on_event) as worker:
-        controller = RunController(run, settings, registry.needs_of(worker.operators))
+        controller = RunController(run, settings, operators.needs_of(worker.operators))
         hooks = LoopHooks(on_event, GatewayAvailability(worker.session.gateway), goals=open_goals(run))
         yield Search(controller, policy, worker, settings, hooks)

@@ -98,7 +98,7 @@ def evolve(
     agent: str | Path | None = None,
     benchmark: str | Path | Benchmark | None = None,
     model: str | Script | None = None,
-    policy: object = None,
+    policy: str | object | None = None,
     operators: Sequence[str | Operator | type] | str | None = None,
     max_usd: float | None = None,
     max_evaluations: int | None = None,
@@ -121,7 +121,7 @@ def evolve(
         agent: Start from plain, solid, a folder or a git URL.
         benchmark: Name or folder of a task suite [default: starter].
         model: openai/…, anthropic/…, offline, … [default: auto].
-        policy: Search policy: a name, a function, or an object with decide [default: lineage].
+        policy: Search policy [default: lineage].
         operators: What makes children [default: self-edit].
         max_usd: Limit on the cost of model calls.
         max_evaluations: Limit on graded evaluations [default: 160].
@@ -188,7 +188,7 @@ def settings_of_arguments(
     agent: str | Path | None = None,
     benchmark: str | Path | Benchmark | None = None,
     model: str | Script | None = None,
-    policy: object = None,
+    policy: str | object | None = None,
     operators: Sequence[str | Operator | type] | str | None = None,
     max_usd: float | None = None,
     max_evaluations: int | None = None,

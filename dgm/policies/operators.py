@@ -36,17 +36,6 @@ class Choice(Protocol):
         ...
 
 
-class OneOperator:
-    """The rule of a single operator that needs nothing."""
-
-    def __init__(self, operator: str) -> None:
-        self._operator = operator
-
-    def choose(self, tree: Tree, parent: AgentId, rng: Random) -> Expand | None:  # noqa: ARG002
-        """Return an expansion by the operator."""
-        return Expand((parent,), self._operator)
-
-
 class Operators:
     """A rule that draws among the operators whose needs are met."""
 
@@ -87,10 +76,7 @@ def open_operators(settings: Settings, needs: Mapping[str, Needs]) -> tuple[Oper
     Raises:
         UserError: no operator could make the first child.
     """
-    names = settings.operator_names
-    wanted = {name: needs.get(name, Needs()) for name in names}
-    if len(names) == 1 and wanted[names[0]] == Needs():
-        return OneOperator(names[0]), ()
+    wanted = {name: needs.get(name, Needs()) for name in settings.operator_names}
     if not any(need.parents == 1 and need.archive <= 1 for need in wanted.values()):
         raise UserError(
             f"operator = {settings.operator!r}: needs more agents than the one that a search begins with; "

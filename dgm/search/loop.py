@@ -377,7 +377,7 @@ class Search:
             case Infrastructure() as error:
                 self._append(ActionLost(action, str(error)))
             case Evaluation() as evaluation:
-                again = self._controller.tree.withdrawals.times(action)
+                again = self._controller.tree.times_withdrawn(action)
                 self._append(TaskGraded(action, evaluation, again))
             case Born() as born:
                 self._append(self._controller.birth(action, born))

@@ -12,7 +12,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from dgm.analysis.lineage import common_ancestor
 from dgm.archive.events import AgentBorn, AgentStillborn, ChildProposed
 from dgm.archive.history import evaluations_of
 from dgm.archive.run import Run
@@ -31,8 +30,8 @@ from dgm.domain import (
     TaskId,
     Verdict,
 )
-from dgm.meta.entries import CONTEXT, EMPTY, EMPTY_SHARE, ENTRIES, SHARE, STOCHASTIC, UNRESOLVED
 from dgm.meta.evidence import begin_with_actions, count_problems, evidence_folder
+from dgm.meta.issue import CONTEXT, EMPTY, EMPTY_SHARE, ENTRIES, SHARE, STOCHASTIC, UNRESOLVED
 from dgm.meta.syntax_key import VERSION, syntax_key
 from dgm.protocols import Benchmark, Brief, Case, Member, Needs, ProgramEnd
 from dgm.stats.rates import wilson
@@ -43,9 +42,6 @@ CASES = 3
 """Cases of each agent that is shown beside the first parent."""
 SOLVED_CASES = 2
 """Maximum number of those that are tasks which the agent resolved and the first parent did not."""
-COMMON = 5
-"""Minimum number of shared tasks for comparing two agents, as in ``policies.novelty``."""
-EPSILON = 1e-8
 SIBLINGS = 100
 """An edit is compared with at most this many of the parent's newest children."""
 EVIDENCE_TRACES = ("patch", "failures", "log", "conversation", "prompts")
@@ -129,36 +125,20 @@ def _rank_agents(
 
 def _choose_diverse(tree: Tree, parent: AgentId, pool: Sequence[AgentId], count: int) -> list[AgentId]:
     """Return half the best agents, then repeatedly the agent farthest from its nearest chosen one."""
+    from dgm.policies.published import outcome_distances  # it loads numpy
+
     ranked = _rank_agents(tree, pool, len(pool))
     chosen = ranked[: math.ceil(count / 2)]
-    distances = {
-        agent: min(_cosine_distance(tree, agent, other) for other in (parent, *chosen))
-        for agent in ranked[len(chosen) :]
-    }
-    while len(chosen) < count and distances:
+    row = {agent: number for number, agent in enumerate([*ranked, parent])}
+    apart = outcome_distances(tree, list(row)).clip(max=1.0).tolist()  # 1 without enough common tasks
+    known, others = [parent, *chosen], ranked[len(chosen) :]
+    while len(chosen) < count and others:
         # Among equally far agents take the better: the first in this order.
-        farthest = max(distances, key=distances.__getitem__)
+        farthest = max(others, key=lambda agent: min(apart[row[agent]][row[other]] for other in known))
         chosen.append(farthest)
-        del distances[farthest]
-        for agent, distance in distances.items():
-            distances[agent] = min(distance, _cosine_distance(tree, agent, farthest))
+        known.append(farthest)
+        others.remove(farthest)
     return chosen
-
-
-def _cosine_distance(tree: Tree, agent: AgentId, other: AgentId) -> float:
-    """Return 1 - the cosine of two agents' resolved tasks, over their common tasks; 1 with too few of them.
-
-    A task is common if both have a verdict on it. Source: arXiv:2602.04837, section 3, as in
-    ``policies.novelty``.
-    """
-    first, second = tree.verdicts(agent), tree.verdicts(other)
-    common = [task for task, verdict in first.items() if verdict and second.get(task)]
-    if len(common) < min(COMMON, len(tree.tasks)):
-        return 1.0
-    solved, others = (
-        {task for task in common if verdicts[task] is Verdict.RESOLVED} for verdicts in (first, second)
-    )
-    return 1 - len(solved & others) / (math.sqrt(len(solved) * len(others)) + EPSILON)
 
 
 def _find_failed_tasks(tree: Tree, agent: AgentId) -> set[TaskId]:
@@ -234,7 +214,7 @@ def read_brief(
     cases = [_read_case(run, benchmark, number, evaluations[number]) for number in what.evidence]
     own_cases = [case for case in cases if case.evaluation.agent == what.parents[0]]
     two = len(what.parents) == 2
-    ancestor = tree.agents[common_ancestor(tree, *what.parents)].commit if two else None
+    ancestor = tree.agents[tree.common_ancestor(*what.parents)].commit if two else None
     return Brief(
         parents=parents,
         evidence=evidence_folder(parents, shown, cases, settings.folder_bytes),

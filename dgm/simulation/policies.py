@@ -17,7 +17,7 @@ from dgm.domain import AgentId
 from dgm.errors import UserError
 from dgm.policies.hgm import chance
 from dgm.policies.limits import evaluations_left
-from dgm.policies.operators import OneOperator
+from dgm.policies.operators import open_operators
 from dgm.policies.policy import Plan, PlannedPolicy, View
 from dgm.policies.registry import best_agent, open_policy, refuse_idle
 from dgm.protocols import Policy
@@ -41,9 +41,8 @@ def open_contender(text: str, world: World) -> tuple[Policy, Callable[[Tree], Ag
     """
     check_policy(text, world.family)
     if text == ORACLE:
-        return PlannedPolicy(ORACLE, Oracle(world).decide, OneOperator("self-edit")), lambda tree: truly_best(
-            world, tree
-        )
+        oracle = PlannedPolicy(ORACLE, Oracle(world).decide, *open_operators(Settings(), {}))
+        return oracle, lambda tree: truly_best(world, tree)
     settings = contender_settings(text)
     if world.family != OPERATORS:
         settings = Settings(policy=settings.policy)

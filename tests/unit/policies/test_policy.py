@@ -11,7 +11,7 @@ from dgm.config import Settings, resolve
 from dgm.domain import SEED, AgentId, Born, Budget, CommitId, Evaluate, Expand
 from dgm.errors import UserError
 from dgm.plugins import lend_object
-from dgm.policies.operators import OneOperator
+from dgm.policies.operators import open_operators
 from dgm.policies.policy import Plan, PlannedPolicy, draw_weighted, policy
 from dgm.policies.registry import POLICIES, best_agent, open_policy, refuse_idle
 from tests.support.runs.trees import TASKS, Log, named
@@ -22,7 +22,9 @@ EXPAND, EVALUATE = Expand((SEED,), "other"), Evaluate(SEED, TASKS[0])
 
 def perform(plan, log):
     """The step that follows from a plan, or from a step instead of one."""
-    return PlannedPolicy("mine", lambda view, rng: plan, OneOperator("other")).next(log.tree, Random(0))
+    return PlannedPolicy(
+        "mine", lambda view, rng: plan, *open_operators(Settings(operator="other"), {})
+    ).next(log.tree, Random(0))
 
 
 def plan_of(expand, parent, agent, calls=None):
