@@ -144,7 +144,7 @@ class WireApp:
         refused = rule.refused(vendor, record.path) if rule else None
         is_list = record.path.startswith("/v1/models")
         if rule and (refused or is_list):
-            record.fault = rule.kind
+            record.fault = rule.kinds[0]
             raise refused or Refused(503, "The server had a problem.")
         if is_list:
             await call.whole(self._models(record.path, vendor))
@@ -167,7 +167,7 @@ class WireApp:
         await asyncio.sleep(self.config.latency_s)
         style, drip_s = self.config.style, 0.0
         if rule:
-            record.fault = rule.kind
+            record.fault = rule.kinds[0]
             match rule.kind:
                 case Kind.DRIP:
                     drip_s = rule.seconds

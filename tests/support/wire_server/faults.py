@@ -4,7 +4,7 @@ import hashlib
 import threading
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from tests.support.wire_server.protocol import ANTHROPIC, Refused
@@ -59,7 +59,8 @@ class Kind(StrEnum):
 class Rule:
     """Some calls and what they get. Of ``calls``, ``every`` and ``share`` at most one; none of them: every call."""
 
-    kind: Kind
+    kind: Kind | tuple[Kind, ...]
+    """Several: each call draws one of them."""
     calls: tuple[int, ...] = ()
     """Of the calls that the rule looks at, from 1; dgm's check of a model is none of them."""
     every: int = 0
@@ -72,6 +73,11 @@ class Rule:
     """Time to hang or to drip."""
     retry_after_s: float | None = None
     retry_after_ms: float | None = None
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds to choose from."""
+        return (self.kind,) if isinstance(self.kind, Kind) else self.kind
 
     def refused(self, vendor: str, path: str) -> Refused | None:
         """Return the provider's error that a call gets, if it gets one."""
@@ -101,7 +107,7 @@ class Rule:
             case Kind.NO_CREDIT:
                 message = "You exceeded your current quota, please check your plan and billing details."
                 return Refused(429, message, "insufficient_quota", type="insufficient_quota")
-            case kind if kind.startswith(("error_4", "error_5")):
+            case Kind() as kind if kind.startswith(("error_4", "error_5")):
                 return Refused(int(kind.removeprefix("error_")), "The server had a problem.", headers=told)
         return None
 
@@ -141,7 +147,7 @@ class Script:
             self._outage = None if kind is None else Rule(kind, seconds=seconds)
 
     def choose(self, call: Call) -> Rule | None:
-        """Return the rule of this call."""
+        """Return the rule of this call, with one kind."""
         with self._lock:
             if self._outage is not None:
                 return self._outage
@@ -151,19 +157,20 @@ class Script:
                 if not _looks_at(rule, call):
                     continue
                 self._seen[index] += 1
-                if chosen is None and self._strikes(index, rule, name):
-                    chosen = rule
+                chosen = chosen or self._strike(index, rule, name)
             self._in_a_row[name] = self._in_a_row[name] + 1 if chosen and chosen.share else 0
             return chosen
 
-    def _strikes(self, index: int, rule: Rule, name: str) -> bool:
+    def _strike(self, index: int, rule: Rule, name: str) -> Rule | None:
         number = self._seen[index]
         self._tries[index, name] += 1
+        drawn = hashlib.sha256(f"{self.seed}/{index}/{name}/{self._tries[index, name]}".encode()).digest()
+        chance, which = int.from_bytes(drawn[:8]) / 2**64, int.from_bytes(drawn[8:16]) / 2**64
         if rule.share:
-            drawn = hashlib.sha256(f"{self.seed}/{index}/{name}/{self._tries[index, name]}".encode()).digest()
-            chance = int.from_bytes(drawn[:8]) / 2**64
-            return chance < rule.share and self._in_a_row[name] < self.most_in_a_row
-        return number in rule.calls if rule.calls else not rule.every or number % rule.every == 0
+            strikes = chance < rule.share and self._in_a_row[name] < self.most_in_a_row
+        else:
+            strikes = number in rule.calls if rule.calls else not rule.every or number % rule.every == 0
+        return replace(rule, kind=rule.kinds[int(which * len(rule.kinds))]) if strikes else None
 
 
 def _looks_at(rule: Rule, call: Call) -> bool:
