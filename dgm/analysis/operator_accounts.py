@@ -122,10 +122,10 @@ def operators_of(run: Run, *, timed: bool = True) -> Sequence[OperatorLine]:
             line.aims[what.aim] = line.aims.get(what.aim, 0) + 1
     for item in run.store.select(_ENDS, (tree.seq,)):
         match item.event:
-            case AgentBorn(action, child, cost=cost) if action in of:
+            case AgentBorn(action, child, outcome) if action in of:
                 of[action].born += 1
                 _add_gain(of[action], tree, child)
-                _add_time(of[action], run, cost, timed)
+                _add_time(of[action], run, outcome.cost, timed)
             case AgentStillborn(action, outcome) if action in of:
                 dead = of[action].stillborn
                 dead[outcome.stage] = dead.get(outcome.stage, 0) + 1

@@ -142,10 +142,8 @@ def _nest(kind: str, body: dict[str, Any]) -> None:
     match kind:
         case "action_started":
             body.update(id=body["action"], action=_read_action(body))
-        case "task_graded" | "child_proposed" | "agent_stillborn":
+        case "task_graded" | "child_proposed" | "agent_born" | "agent_stillborn":
             body["outcome"] = {**body, "cost": body}
-        case "agent_born":
-            body["cost"] = {**body}
         case "verdict_withdrawn":
             body["what"] = {**body}
         case "run_changed":

@@ -15,7 +15,6 @@ from dgm.domain import (
     AgentId,
     Born,
     Budget,
-    Cost,
     Digest,
     Evaluate,
     Evaluation,
@@ -197,13 +196,7 @@ class AgentBorn:
 
     action: ActionId
     id: AgentId
-    parents: tuple[AgentId, ...]
-    commit: str
-    operator: str
-    rationale: str
-    cost: Cost = field(default_factory=Cost)
-    syntax: str = ""
-    """Same as in ``Born``."""
+    outcome: Born
     decided: str = ""
     """Same as in ``Stillborn``."""
 

@@ -45,7 +45,7 @@ _PARTS = frozenset(
         "events.lock",
         "agents.git",
     }
-    | {"traces", "holdout", "approvals", "checks.json", "calls.json", "nodes.json", STOP_FILE}
+    | {"traces", "holdout", "approvals", "checks.json", "calls.json", "nodes.json", "live.json", STOP_FILE}
 )
 """Names of the parts of a run's folder, excluding the runs inside it."""
 _PACKING = frozenset({"run", "pack"})
@@ -156,8 +156,8 @@ def _find_named(store: EventStore) -> tuple[set[str] | None, set[CommitId]]:
             named.update(digests)
         if row[2] in _COMMITTING:
             match store.decoded(row).event:
-                case AgentBorn(commit=commit) | ChildProposed(outcome=Born(commit=commit)):
-                    commits.add(CommitId(commit))
+                case AgentBorn(outcome=Born(commit=commit)) | ChildProposed(outcome=Born(commit=commit)):
+                    commits.add(commit)
     return named, commits
 
 

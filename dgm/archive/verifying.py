@@ -70,10 +70,8 @@ def _verify_folder(folder: Path) -> Mapping[str, int]:
 
 def _cost_of(recorded: Recorded) -> Cost:
     match recorded.event:
-        case TaskGraded(_, outcome) | AgentStillborn(_, outcome) | ChildProposed(_, outcome):
-            return outcome.cost
-        case AgentBorn():
-            return recorded.event.cost
+        case TaskGraded() | AgentBorn() | AgentStillborn() | ChildProposed():
+            return recorded.event.outcome.cost
         case _:
             return Cost()
 

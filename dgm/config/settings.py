@@ -85,16 +85,16 @@ class PolicySettings(Section):
     """Rules that choose the next step."""
 
     name: str = "lineage"
-    """A built-in policy, such as ``hgm``, or the name of an installed plug-in, or ``module:Class`` of
+    """A built-in policy, such as ``hgm``, or the name of an installed plug-in, or ``module:function`` of
     your own."""
     gate: str | None = None
-    """Expand or evaluate; default: the policy's own. So with each of the following."""
+    """Policy that decides whether to expand or evaluate; default: the named one. So with each of the following."""
     parent: str | None = None
-    """Rule that chooses the parent of the next child."""
+    """Policy that chooses the parent of the next child."""
     evaluation: str | None = None
-    """Rule that chooses the agent to evaluate."""
+    """Policy that chooses the agent to evaluate."""
     task: str | None = None
-    """Rule that chooses the task of an evaluation."""
+    """Policy that chooses the task of an evaluation."""
     recommendation: str | None = None
     """Rule that chooses the best agent."""
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.6
@@ -382,14 +382,12 @@ class EvidenceSettings(Section):
     """Unresolved evaluations shown."""
     successes: Annotated[int, Field(ge=0)] = 1
     """Resolved evaluations shown."""
-    layout: Literal[1, 2] = 2
-    """1: a few files about the first parent alone, as before; 2: a folder with an index, of relatives too."""
     ancestors: Annotated[int, Field(ge=0, le=50)] = 3
-    """Ancestors shown, the nearest ones; layout 2."""
+    """Ancestors shown, the nearest ones."""
     others: Annotated[int, Field(ge=0, le=50)] = 3
-    """Further agents shown; layout 2."""
+    """Further agents shown."""
     folder_bytes: Count = 8_000_000
-    """Maximum size of the whole folder; its index names what is left out. Layout 2."""
+    """Maximum size of the whole folder; its index names what is left out."""
     prompt_chars: Count = 60_000
     """Maximum length of the evidence that an operator puts into one prompt."""
 

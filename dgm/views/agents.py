@@ -181,8 +181,6 @@ class MakingView(View):
     """Vetting stage → seconds."""
     offered: int
     """Number of files of evidence that the operator could read."""
-    read: dict[str, int]
-    """File of evidence → lines that the operator read."""
     statement: str | None
     """The general statement that the operator wrote about the failure."""
     traces: dict[str, str]
@@ -306,7 +304,7 @@ def row_fields(
 def agent_states(run: Run) -> Mapping[AgentId, AgentState]:
     """Return what each agent that is not idle is doing now."""
     tree = run.tree
-    states = {AgentId(agent): AgentState.BARREN for agent, count in enumerate(tree.barren) if count >= BARREN}
+    states = {agent.id: AgentState.BARREN for agent in tree.agents if tree.barren[agent.id] >= BARREN}
     actions = tree.pending.values() if state(run) in LIVING else ()
     for wanted, now in ((Evaluate, AgentState.EVALUATING), (Expand, AgentState.EXPANDING)):
         states |= {agent_of(action): now for action in actions if isinstance(action, wanted)}
@@ -340,7 +338,7 @@ def read_making(run: Run, agent: Agent) -> MakingView:
     from dgm.analysis.operator_accounts import stage_times
 
     events = [item.event for item in run.store.events_of_action(agent.action)] if agent.parents else []
-    cost = next((event.cost for event in events if isinstance(event, AgentBorn)), Cost())
+    cost = next((event.outcome.cost for event in events if isinstance(event, AgentBorn)), Cost())
     starts = [event.action for event in events if isinstance(event, ActionStarted)]
     what = next((action for action in starts if isinstance(action, Expand)), None)
     statement = cost.traces.get("statement")
@@ -352,7 +350,6 @@ def read_making(run: Run, agent: Agent) -> MakingView:
         seconds=cost.seconds,
         vetting={stage: took.seconds for stage, took in stage_times(run, cost).items()},
         offered=len(_read_json_trace(run, cost, "evidence")),
-        read={path: int(counts[0]) for path, counts in _read_json_trace(run, cost, "reading").items()},
         statement=decode(run.traces.get(statement)) if statement else None,
         traces=dict(cost.traces),
     )

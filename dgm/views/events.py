@@ -92,8 +92,9 @@ def describe(event: Event, at: float = 0.0) -> tuple[Level, str]:
     """Return the level and the sentence of an event that happened at Unix time ``at``."""
     match event:
         case AgentBorn():
-            parents = f", child of {_list(event.parents)}" if event.parents else ""
-            return Level.GOOD, f"agent {event.id} was born{parents}: {event.rationale}"
+            child = event.outcome
+            parents = f", child of {_list(child.parents)}" if child.parents else ""
+            return Level.GOOD, f"agent {event.id} was born{parents}: {child.rationale}"
         case AgentStillborn(_, dead):
             return Level.INFO, f"a child of {dead.parents[0]} was stillborn ({dead.stage}): {dead.reason}"
         case ChildProposed(action, child):

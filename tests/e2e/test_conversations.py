@@ -13,7 +13,7 @@ from dgm.archive.events import AgentBorn
 from dgm.config import BudgetSettings, Settings
 from dgm.domain import AgentId, Evaluate, Expand, Usage
 from dgm.messages import Reply, Stop, ToolCall
-from dgm.meta.registry import needs_of
+from dgm.meta.operators import needs_of
 from dgm.search.loop import Search
 from dgm.search.run_controller import RunController
 from tests.e2e.test_markers import Steps
@@ -131,7 +131,7 @@ def test_the_export_has_each_step_once(run, dgm, tmp_path):
 def test_evidence_begins_with_actions(run):
     outcome = run.outcome(2).event
     assert isinstance(outcome, AgentBorn), outcome
-    printed = run.traces.get(outcome.cost.traces["log"]).decode()
+    printed = run.traces.get(outcome.outcome.cost.traces["log"]).decode()
     conversation = printed[printed.index("<conversation.md") :]
     head = conversation.splitlines()[0]
     assert "system prompt and tool definitions: 30,709 characters" in head

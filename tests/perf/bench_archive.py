@@ -22,7 +22,9 @@ from dgm.archive.tree import Tree
 from dgm.domain import (
     ActionId,
     AgentId,
+    Born,
     Budget,
+    CommitId,
     Cost,
     Digest,
     Entry,
@@ -35,7 +37,7 @@ from dgm.domain import (
 )
 from dgm.gateway.journal import RunJournal
 from dgm.messages import CallKey, Message, PaidCall, Reply, Request, Role
-from dgm.policies.best_belief import best_belief
+from dgm.policies.recommend import best_belief
 from tests.support.runs.trees import named
 
 
@@ -47,7 +49,7 @@ def history(agents: int, evaluations: int) -> Iterator[Event]:
         Usage(12, 20_000, 800, 0.0125), 14.25, {n: Digest("0" * 64) for n in ("patch", "log", "tests")}
     )
     yield RunStarted(Budget(evaluations=2 * evaluations), tasks)
-    yield AgentBorn(ActionId(0), AgentId(0), (), "0" * 40, "seed", "the seed")
+    yield AgentBorn(ActionId(0), AgentId(0), Born((), "seed", CommitId("0" * 40), "the seed"))
     action = 0
     each = evaluations // agents
     for agent in range(agents):
@@ -58,11 +60,7 @@ def history(agents: int, evaluations: int) -> Iterator[Event]:
             yield AgentBorn(
                 ActionId(action),
                 AgentId(agent),
-                parents,
-                f"{agent:040x}",
-                "self-edit",
-                "a longer limit",
-                cost,
+                Born(parents, "self-edit", CommitId(f"{agent:040x}"), "a longer limit", cost),
             )
         for task in rng.sample(tasks, each):
             action += 1
@@ -117,7 +115,9 @@ def recording(folder: Path, depth: int = 1000) -> None:
     with EventStore.open(folder / "deep.db", write=True) as store:
         for n in range(depth + 1):
             parents = (AgentId(n - 1),) if n else ()
-            tree.apply(store.append(AgentBorn(ActionId(n), AgentId(n), parents, "0" * 40, "x", "")))
+            tree.apply(
+                store.append(AgentBorn(ActionId(n), AgentId(n), Born(parents, "x", CommitId("0" * 40), "")))
+            )
         took = []
         for n in range(200):
             outcome = Evaluation(

@@ -24,7 +24,6 @@ from dgm.domain import ActionId, Evaluate, Split
 from dgm.sandboxes import recipes
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.seccomp import profile
-from dgm.search.orders import EvaluateOrder
 
 
 @dataclass
@@ -145,9 +144,9 @@ async def measure(sandbox: str, rounds: int, folder: Path) -> tuple[list[float],
                 recorder.sessions.clear()
                 action = Evaluate(run.tree.agents[0].id, tasks[n].id)
                 began = time.perf_counter()
-                await worker.perform(EvaluateOrder(ActionId(2 * n + 1), action, run.tree.agents[0]))
+                await worker.perform(ActionId(2 * n + 1), action)
                 ours.append(time.perf_counter() - began)
-                with worker.gateway.lend(ActionId(2 * n + 2), "solve") as lease:
+                with worker.session.gateway.lend(ActionId(2 * n + 2), "solve") as lease:
                     began = time.perf_counter()
                     for session in recorder.sessions:
                         await asyncio.to_thread(by_hand, session, lease.token)

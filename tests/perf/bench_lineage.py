@@ -13,10 +13,20 @@ from random import Random
 from dgm.archive.events import ActionStarted, AgentBorn, Event, Recorded, RunStarted, TaskGraded
 from dgm.archive.tree import Tree
 from dgm.config import Settings
-from dgm.domain import Action, ActionId, AgentId, Budget, Evaluate, Evaluation, TaskId, Verdict
-from dgm.policies.lineage import LineageRecommendation
+from dgm.domain import (
+    Action,
+    ActionId,
+    AgentId,
+    Born,
+    Budget,
+    CommitId,
+    Evaluate,
+    Evaluation,
+    TaskId,
+    Verdict,
+)
+from dgm.policies.lineage import recommend
 from dgm.policies.registry import open_policy
-from dgm.policies.rules import PolicyContext
 
 TASKS = tuple(TaskId(f"task-{number}") for number in range(60))
 VERDICTS = 3
@@ -49,7 +59,7 @@ class Growth:
     def birth(self, parents: tuple[AgentId, ...], action: int = 0) -> None:
         """A child."""
         agent = AgentId(len(self.tree.agents))
-        self.add(AgentBorn(ActionId(action), agent, parents, f"c{agent}", "self-edit", ""))
+        self.add(AgentBorn(ActionId(action), agent, Born(parents, "self-edit", CommitId(f"c{agent}"), "")))
 
     def start(self, what: Action) -> ActionId:
         """The action is under way."""
@@ -107,7 +117,7 @@ def main() -> None:
         growth.grow(size)
         said = ", ".join(f"{growth.decide(workers):6.2f} ms with {workers} at work" for workers in WORKERS)
         began = time.process_time()
-        LineageRecommendation(PolicyContext()).recommend(growth.tree)
+        recommend(growth.tree)
         handed_out = 1000 * (time.process_time() - began)
         print(
             f"{size:>6} agents, {max(growth.tree.depths)} deep: a decision {said}; "

@@ -19,7 +19,9 @@ from dgm.archive.events import (
 from dgm.domain import (
     ActionId,
     AgentId,
+    Born,
     Budget,
+    CommitId,
     Evaluate,
     Evaluation,
     Expand,
@@ -73,7 +75,7 @@ class World:
         if self.random.random() < self.broken:
             return AgentStillborn(number, Stillborn(action.parents, action.operator, "check", ""))
         agent = AgentId(len(self.log.tree.agents))
-        return AgentBorn(number, agent, action.parents, f"c{agent}", action.operator, "")
+        return AgentBorn(number, agent, Born(action.parents, action.operator, CommitId(f"c{agent}"), ""))
 
 
 def search(name, world, workers, most):

@@ -14,7 +14,7 @@ from textual.widgets import HelpPanel
 from dgm.analysis.best import best_of
 from dgm.archive.events import ActionStarted, AgentBorn, ModelCalled, TaskGraded
 from dgm.archive.run import Run
-from dgm.domain import AgentId, Cost, Evaluate, Evaluation, Usage, Verdict
+from dgm.domain import AgentId, Born, CommitId, Cost, Evaluate, Evaluation, Usage, Verdict
 from dgm.errors import ArchiveCorrupt, UserError
 from dgm.tui.app import THEMES, Browser
 from dgm.tui.pane import TextView
@@ -215,7 +215,9 @@ def test_a_trace_of_any_content_is_missed_alone(tmp_path: Path) -> None:
     digest = growing.run.traces.put(b"[" * 200_000)
     action = growing.start(1)
     growing.run.append(ModelCalled(action, 1, "improve", "m", digest, digest, Usage(1, 1, 1), 1.0))
-    growing.run.append(AgentBorn(action, AgentId(2), (AgentId(1),), "2" * 40, "self-edit", "why"))
+    growing.run.append(
+        AgentBorn(action, AgentId(2), Born((AgentId(1),), "self-edit", CommitId("2" * 40), "why"))
+    )
     action = growing.run.tree.next_action
     growing.run.append(ActionStarted(action, Evaluate(AgentId(2), TASKS[0])))
     evaluation = Evaluation(

@@ -202,8 +202,8 @@ def _end(event: Event) -> tuple[str, str, Cost] | None:
             return outcome.verdict.value, outcome.reason, outcome.cost
         case AgentStillborn(outcome=outcome):
             return "stillborn", f"{outcome.stage}: {outcome.reason}", outcome.cost
-        case AgentBorn(operator="self-edit"):
-            return "born", "a child with these files as plain data", event.cost
+        case AgentBorn(outcome=Born(operator="self-edit")):
+            return "born", "a child with these files as plain data", event.outcome.cost
         case ActionLost():
             return "lost", event.reason, Cost()
     return None

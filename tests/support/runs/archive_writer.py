@@ -5,11 +5,11 @@ from pathlib import Path
 
 from dgm.archive.events import AgentBorn
 from dgm.archive.store import EventStore
-from dgm.domain import ActionId, AgentId
+from dgm.domain import ActionId, AgentId, Born, CommitId
 
 with EventStore.open(Path(sys.argv[1]), write=True) as store:
     print("ready", flush=True)
     while True:
         agent = AgentId(store.last)
-        recorded = store.append(AgentBorn(ActionId(0), agent, (), "0" * 40, "op", "x" * 500))
+        recorded = store.append(AgentBorn(ActionId(0), agent, Born((), "op", CommitId("0" * 40), "x" * 500)))
         print(recorded.seq, flush=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from dgm.archive.events import AgentBorn
 from dgm.config import Settings
-from dgm.domain import ActionId, AgentId, Budget, Evaluate, Expand, TaskId, Verdict
+from dgm.domain import ActionId, AgentId, Born, Budget, CommitId, Evaluate, Expand, TaskId, Verdict
 from tests.support.runs.builder import RunBuilder, create_run, make_config
 
 TASKS = tuple(TaskId(f"suite/task-{number}") for number in range(8))
@@ -28,7 +28,11 @@ class Growing(RunBuilder):
         if whose:
             action = self.start(*parents)
         self.run.append(
-            AgentBorn(action, agent, whose, f"{agent:040x}", operator if whose else "seed", rationale)
+            AgentBorn(
+                action,
+                agent,
+                Born(whose, operator if whose else "seed", CommitId(f"{agent:040x}"), rationale),
+            )
         )
         return agent
 

@@ -19,6 +19,7 @@ from dgm.config import Settings
 from dgm.domain import (
     ActionId,
     AgentId,
+    Born,
     Budget,
     CommitId,
     Cost,
@@ -86,7 +87,7 @@ def _history(run: Run, agents: int, each: int, calls: int, *, commits: bool) -> 
                 yield ActionStarted(action, Expand(parents, operator))
         known.append(_commit(run, number, [known[p] for p in parents]) if commits else CommitId("0" * 40))
         rationale = f"Change {number}. " + "The loop reads the failing test before it edits. " * 40
-        yield AgentBorn(action, agent, parents, known[-1], operator, rationale, Cost(seconds=20.0))
+        yield AgentBorn(action, agent, Born(parents, operator, known[-1], rationale, Cost(seconds=20.0)))
         for task in rng.sample(tasks, each):
             action = ActionId(action + 1)
             yield ActionStarted(action, Evaluate(agent, task))

@@ -17,7 +17,9 @@ from dgm.config import Settings
 from dgm.domain import (
     ActionId,
     AgentId,
+    Born,
     Budget,
+    CommitId,
     Cost,
     Evaluate,
     Evaluation,
@@ -55,7 +57,9 @@ class Log:
         agent = AgentId(len(self.tree.agents))
         self.add(
             AgentBorn(
-                ActionId(0), agent, tuple(map(AgentId, parents)), f"c{agent}", "self-edit", f"edit {agent}"
+                ActionId(0),
+                agent,
+                Born(tuple(map(AgentId, parents)), "self-edit", CommitId(f"c{agent}"), f"edit {agent}"),
             )
         )
         return agent
@@ -71,7 +75,7 @@ class Log:
             self.add(AgentStillborn(action, Stillborn(who, operator, dies, "", cost)))
             return None
         child = AgentId(len(self.tree.agents))
-        self.add(AgentBorn(action, child, who, f"c{child}", operator, f"edit {child}", cost))
+        self.add(AgentBorn(action, child, Born(who, operator, CommitId(f"c{child}"), f"edit {child}", cost)))
         return child
 
     def tried(self, agent: int, **verdicts: bool) -> None:

@@ -8,12 +8,14 @@ import pytest
 from dgm.analysis.lookups import find_matching, next_match
 from dgm.archive.events import AgentBorn, Event, TaskGraded
 from dgm.archive.store import EventStore
-from dgm.domain import ActionId, AgentId, Evaluation, TaskId, Verdict
+from dgm.domain import ActionId, AgentId, Born, CommitId, Evaluation, TaskId, Verdict
 
 
 def born(agent: int, operator: str, rationale: str) -> Event:
     parents = (AgentId(0),) if agent else ()
-    return AgentBorn(ActionId(0), AgentId(agent), parents, f"{agent:x}" * 40, operator, rationale)
+    return AgentBorn(
+        ActionId(0), AgentId(agent), Born(parents, operator, CommitId(f"{agent:x}" * 40), rationale)
+    )
 
 
 def graded(agent: int, task: str, verdict: Verdict, attempt: int = 0) -> Event:

@@ -93,7 +93,7 @@ _EVENTS = [
         ),
     ),
     (
-        AgentBorn(1, 4, (0,), COMMIT, "op", "why", Cost(), "1:ab", "a person"),
+        AgentBorn(1, 4, Born((0,), "op", COMMIT, "why", Cost(), "1:ab"), "a person"),
         (
             '{"id":4,"parents":[0],"commit":"COMMIT","operator":"op","rationale":"why","syntax":"1:ab",'
             '"decided":"a person"}'
@@ -166,9 +166,9 @@ CALLED = {"number": 1, "model": "m", "role": "solve", "request": ASKED, "reply":
     ["", "c0", f"--output={'a' * 31}", "HEAD", f"{COMMIT}\n", f"{COMMIT}:x", COMMIT.upper(), "c" * 41],
 )
 def test_a_text_that_is_no_commit_is_read_as_none(commit):
-    assert decode("agent_born", 0, json.dumps(BORN | {"commit": commit})).commit == ""
+    assert decode("agent_born", 0, json.dumps(BORN | {"commit": commit})).outcome.commit == ""
     assert decode("child_proposed", 1, json.dumps(BORN | {"commit": commit})).outcome.commit == ""
-    assert decode("agent_born", 0, json.dumps(BORN | {"commit": "d" * 64})).commit == "d" * 64
+    assert decode("agent_born", 0, json.dumps(BORN | {"commit": "d" * 64})).outcome.commit == "d" * 64
 
 
 @pytest.mark.parametrize("commit", [None, ["x"], 5])

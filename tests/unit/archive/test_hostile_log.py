@@ -11,7 +11,7 @@ from dgm.archive.events import AgentBorn
 from dgm.archive.fold import fold
 from dgm.archive.store import EventStore
 from dgm.archive.tree import Tree
-from dgm.domain import ActionId, AgentId
+from dgm.domain import ActionId, AgentId, Born, CommitId
 from dgm.errors import ArchiveCorrupt
 
 DROP = "DROP TRIGGER events_are_never_changed; DROP TRIGGER events_are_never_deleted;"
@@ -22,7 +22,7 @@ ROW = "INSERT INTO events VALUES"
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     with EventStore.open(tmp_path / "events.db", write=True) as store:
-        store.append(AgentBorn(ActionId(0), AgentId(0), (), "0" * 40, "seed", "the first"))
+        store.append(AgentBorn(ActionId(0), AgentId(0), Born((), "seed", CommitId("0" * 40), "the first")))
     return tmp_path / "events.db"
 
 

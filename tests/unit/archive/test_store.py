@@ -21,7 +21,9 @@ from dgm.domain import (
     SEED,
     ActionId,
     AgentId,
+    Born,
     Budget,
+    CommitId,
     Cost,
     Digest,
     Evaluation,
@@ -36,7 +38,7 @@ WRITER = Path(__file__).parents[2] / "support" / "runs" / "archive_writer.py"
 
 
 def born(agent: int) -> AgentBorn:
-    return AgentBorn(ActionId(0), AgentId(agent), (), "0" * 40, "op", "why " * 100)
+    return AgentBorn(ActionId(0), AgentId(agent), Born((), "op", CommitId("0" * 40), "why " * 100))
 
 
 def graded(attempt: int, verdict: Verdict = Verdict.RESOLVED) -> TaskGraded:

@@ -13,7 +13,7 @@ from dgm.archive.events import (
 )
 from dgm.domain import ActionId, AgentId, Born, Budget, CommitId, Cost, Digest, Expand, Stillborn, Usage
 from dgm.policies.limits import WAITING, agents_begun, births_in_flight, evaluations_begun, may_expand
-from dgm.policies.lineage.fold import Fold
+from dgm.policies.lineage.decide import Fold
 from tests.support.runs.trees import Log
 
 SEED = AgentId(0)
@@ -21,7 +21,7 @@ COST = Cost(Usage(2, 30, 4), 1.5, {"vetting": Digest("a" * 64)})
 CHILD = Born((SEED,), "self-edit", CommitId("c" * 40), "why", COST, "1:ab")
 DEAD = Stillborn((SEED,), "self-edit", "rejected", "no", COST, "a person")
 BORN = AgentBorn(
-    ActionId(1), AgentId(1), (SEED,), "c" * 40, "self-edit", "why", COST, "1:ab", decided="a person"
+    ActionId(1), AgentId(1), Born((SEED,), "self-edit", CommitId("c" * 40), "why", COST, "1:ab"), "a person"
 )
 
 
@@ -51,7 +51,7 @@ def test_what_is_new_comes_back_from_the_log(event):
     ("event", "body"),
     [
         (
-            AgentBorn(ActionId(1), AgentId(1), (SEED,), "c" * 40, "op", "why"),
+            AgentBorn(ActionId(1), AgentId(1), Born((SEED,), "op", CommitId("c" * 40), "why")),
             '{"id":1,"parents":[0],"commit":"cccccccccccccccccccccccccccccccccccccccc","operator":"op","rationale":"why"}',
         ),
         (

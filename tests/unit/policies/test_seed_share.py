@@ -19,7 +19,9 @@ from dgm.domain import (
     SEED,
     ActionId,
     AgentId,
+    Born,
     Budget,
+    CommitId,
     Cost,
     Evaluate,
     Evaluation,
@@ -29,8 +31,8 @@ from dgm.domain import (
     Usage,
     Verdict,
 )
+from dgm.policies.limits import UNPRICED, seed_has_room
 from dgm.policies.registry import POLICIES, open_policy
-from dgm.policies.seed_share import UNPRICED, seed_has_room
 from dgm.protocols import Needs
 from tests.support.runs.trees import Log, named
 
@@ -47,7 +49,7 @@ class Clockwork:
         self.tree, self.at, self.seq = Tree(), 1_000.0, 0
         self.running = []
         self.add(RunStarted(budget, TASKS))
-        self.add(AgentBorn(ActionId(0), SEED, (), "c0", "seed", "the seed"))
+        self.add(AgentBorn(ActionId(0), SEED, Born((), "seed", CommitId("c0"), "the seed")))
 
     def add(self, event):
         self.seq += 1
@@ -78,7 +80,11 @@ class Clockwork:
                 self.add(TaskGraded(action, Evaluation(agent, task, 0, verdict, "", cost)))
             case Expand(parents, operator) if self.births:
                 child = AgentId(len(self.tree.agents))
-                self.add(AgentBorn(action, child, parents, f"c{child}", operator, f"edit {child}", cost))
+                self.add(
+                    AgentBorn(
+                        action, child, Born(parents, operator, CommitId(f"c{child}"), f"edit {child}", cost)
+                    )
+                )
             case Expand(parents, operator):
                 self.add(AgentStillborn(action, Stillborn(parents, operator, "probe", "", cost)))
 

@@ -12,7 +12,19 @@ from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.task_facts import TaskFacts
 from dgm.benchmarks.test_spec import Provenance
 from dgm.config import Settings
-from dgm.domain import SEED, ActionId, AgentId, Budget, Entry, Evaluate, Split, TaskId, Verdict
+from dgm.domain import (
+    SEED,
+    ActionId,
+    AgentId,
+    Born,
+    Budget,
+    CommitId,
+    Entry,
+    Evaluate,
+    Split,
+    TaskId,
+    Verdict,
+)
 from dgm.views.best_line import TaskGroups, build_matrix, group_tasks, read_groups, read_lineage
 from tests.support.named_suite import TASK, make_named_suite
 from tests.support.runs.builder import RunBuilder, create_run, make_config
@@ -63,7 +75,7 @@ def test_a_large_matrix_says_what_it_leaves_out() -> None:
     tree.apply(Recorded(1, 1.0, RunStarted(Budget(), tuple(TaskId(f"t{n}") for n in range(300)))))
     for agent in range(60):
         parents = (AgentId(rng.randrange(agent)),) if agent else ()
-        born = AgentBorn(ActionId(agent), AgentId(agent), parents, "0" * 40, "op", "")
+        born = AgentBorn(ActionId(agent), AgentId(agent), Born(parents, "op", CommitId("0" * 40), ""))
         tree.apply(Recorded(2 + agent, 1.0, born))
     matrix = build_matrix(tree, [AgentId(n) for n in range(40)], tasks=200, agents=24)
     assert (len(matrix.tasks), matrix.left_out.tasks, matrix.left_out.agents) == (200, 100, 16)

@@ -7,8 +7,8 @@ import pytest
 from dgm.archive.events import AgentBorn, ModelCalled, RunStarted, TaskGraded
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
-from dgm.domain import ActionId, AgentId, Budget, Digest, Evaluation, TaskId, Usage, Verdict
-from dgm.policies.best_belief import best_belief
+from dgm.domain import ActionId, AgentId, Born, Budget, CommitId, Digest, Evaluation, TaskId, Usage, Verdict
+from dgm.policies.recommend import best_belief
 from dgm.stats import lower_bound
 from dgm.views.curve import compute_curve
 
@@ -33,7 +33,9 @@ def random_run(tmp_path):
         run.append(RunStarted(Budget(), tasks))
         for agent in range(8):
             parents = (AgentId(0),) if agent else ()
-            run.append(AgentBorn(ActionId(agent), AgentId(agent), parents, "0" * 40, "op", ""))
+            run.append(
+                AgentBorn(ActionId(agent), AgentId(agent), Born(parents, "op", CommitId("0" * 40), ""))
+            )
         for number in range(600):
             clock.now += 2
             if number == 300:

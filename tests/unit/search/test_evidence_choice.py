@@ -23,9 +23,9 @@ from dgm.domain import (
     TaskId,
     Verdict,
 )
-from dgm.meta.entries import ENTRIES
+from dgm.meta.issue import ENTRIES
 from dgm.protocols import Needs
-from dgm.search.evidence_choice import EACH, choose_evidence
+from dgm.search.prepare import CASES, choose_evidence
 
 pytestmark = pytest.mark.slow
 
@@ -72,7 +72,7 @@ def choose(run, what=None, needs=None, action=None, seed=0, **sections):
 
 
 def as_it_was(run, parent, seed):
-    """The cases that a version before layout 2 drew."""
+    """The parent's cases by a draw of its own."""
     mine = evaluations_of(run, AgentId(parent))
     rng = Random(f"{seed}/{run.tree.next_action}/evidence")
     shown = []
@@ -85,10 +85,6 @@ def as_it_was(run, parent, seed):
 @pytest.mark.parametrize("seed", range(5))
 def test_the_parents_own_cases_are_those_that_were_drawn_before(run, seed):
     mine = grade(run, 0, "-+--+----+--")
-    before = as_it_was(run, 0, seed)
-    assert choose(run, seed=seed, evidence={"layout": 1}, vetting={"probes": 0}) == Expand(
-        (AgentId(0),), "op", before
-    )
     born(run, 0)
     grade(run, 1, "+-+-")
     wide = choose(run, seed=seed)
@@ -143,7 +139,7 @@ def test_of_each_agent_shown_a_few_cases_are(run):
     grade(run, 0, "-" * 12)
     theirs = grade(run, 1, "++++++------")
     chosen = choose(run)
-    assert len({*theirs} & {*chosen.evidence}) == EACH
+    assert len({*theirs} & {*chosen.evidence}) == CASES
 
 
 def test_members_of_the_archive_are_the_best_and_the_most_different_ones(run):

@@ -42,7 +42,7 @@ def test_several_operators_make_children_and_some_are_stillborn():
     policy = Listening(open_contender(SMALL.policy, world_of(SMALL))[0])
     assert perform(SMALL, policy) == perform(SMALL)
     assert len(set(policy.operators)) >= 3
-    born = [event for event in policy.events if isinstance(event, AgentBorn) and event.parents]
+    born = [event for event in policy.events if isinstance(event, AgentBorn) and event.outcome.parents]
     dead = [event for event in policy.events if isinstance(event, AgentStillborn)]
     assert born
     assert all(event.cost.seconds > 0 for event in born)
