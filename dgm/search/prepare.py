@@ -12,7 +12,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from dgm.analysis.lineage import common_ancestor
 from dgm.archive.events import AgentBorn, AgentStillborn, ChildProposed
 from dgm.archive.history import evaluations_of
 from dgm.archive.run import Run
@@ -215,7 +214,7 @@ def read_brief(
     cases = [_read_case(run, benchmark, number, evaluations[number]) for number in what.evidence]
     own_cases = [case for case in cases if case.evaluation.agent == what.parents[0]]
     two = len(what.parents) == 2
-    ancestor = tree.agents[common_ancestor(tree, *what.parents)].commit if two else None
+    ancestor = tree.agents[tree.common_ancestor(*what.parents)].commit if two else None
     return Brief(
         parents=parents,
         evidence=evidence_folder(parents, shown, cases, settings.folder_bytes),
