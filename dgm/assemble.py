@@ -24,11 +24,10 @@ from dgm.errors import UserError
 from dgm.gateway.journal import RunJournal
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.server import LendingRules
-from dgm.meta import registry
-from dgm.meta.editors import freeze_editor, load_editor
+from dgm.meta import operators
+from dgm.meta.operators import freeze_editor, load_editor, open_operators
 from dgm.meta.prompts import KEY as PROMPTS
 from dgm.meta.prompts import Prompts, load_frozen, load_shipped
-from dgm.meta.registry import open_operators
 from dgm.meta.seed_origin import freeze_origin
 from dgm.meta.seeds import read_seed, read_seed_with_origin, seed_of
 from dgm.models.builtin import DryRun
@@ -38,13 +37,11 @@ from dgm.protocols import Benchmark, LentModel, Needs, Operator, SandboxEngine
 from dgm.sandboxes.choose import choose, publish_live
 from dgm.sandboxes.engine_address import note_engine
 from dgm.sandboxes.threads import allow_threads
-from dgm.search import run_settings
-from dgm.search.endless import check_budget_ends_run
 from dgm.search.loop import LoopHooks, Search
-from dgm.search.model_checks import prices_of
 from dgm.search.outage import GatewayAvailability
 from dgm.search.prepare import AgentIndex
 from dgm.search.run_controller import RunController
+from dgm.search.start import check_budget_ends_run, prices_of, settings_of
 from dgm.worker.session import LentModels, call_limits, open_session
 from dgm.worker.worker import Worker, commit_seed
 
@@ -140,11 +137,6 @@ def _finish_creation(run: Run, settings: Settings, parts: RunParts) -> None:
         run.append(run.birth(commit_seed(run, read_seed(seed_of(settings))), ActionId(0)))
 
 
-def settings_of(run: Run) -> Settings:
-    """Return the current settings of a run; see ``dgm.search.run_settings``."""
-    return run_settings.settings_of(run)
-
-
 def operators_of(run: Run, settings: Settings) -> Mapping[str, Operator]:
     """Return the operators of a run, with the prompts that it was begun with.
 
@@ -164,7 +156,7 @@ def needs_of(settings: Settings) -> Mapping[str, Needs]:
     Raises:
         UserError: one is a plug-in that is not installed.
     """
-    return registry.needs_of(open_operators(settings, IMAGE, Prompts(load_shipped())))
+    return operators.needs_of(open_operators(settings, IMAGE, Prompts(load_shipped())))
 
 
 def budget_of(run: Run, settings: Settings) -> Budget:
@@ -242,7 +234,6 @@ def record_of(folder: Path, settings: Settings, parts: RunParts) -> Mapping[str,
             "benchmark": parts.benchmark.version,
             **({OFFLINE: OFFLINE_VERSION} if OFFLINE in all_names(settings) else {}),
         },
-        run_settings.NATIVE_NAMES: True,
         PROMPTS: load_shipped(),
         **({OBJECTS: objects} if (objects := _object_versions(settings)) else {}),
     }
@@ -298,7 +289,7 @@ async def open_worker(
         journal,
         Ledger(prices_of(settings), lambda: run.tree.spend, lambda: run.tree.budget),
         call_limits(settings.limits),
-        LendingRules(settings.models.aliases, drawing_of(settings), run_settings.fixed_name_of(run)),
+        LendingRules(settings.models.aliases, drawing_of(settings)),
         run.tree.model_facts.abilities,
     )
     async with (
@@ -313,6 +304,6 @@ async def search(run: Run, settings: Settings, parts: RunParts, on_event: OnEven
     """Open a search that is ready to go; ``on_event`` hears every event that it records."""
     policy = open_policy(settings, needs_of(settings))
     async with open_worker(run, settings, parts, on_event) as worker:
-        controller = RunController(run, settings, registry.needs_of(worker.operators))
+        controller = RunController(run, settings, operators.needs_of(worker.operators))
         hooks = LoopHooks(on_event, GatewayAvailability(worker.session.gateway), goals=open_goals(run))
         yield Search(controller, policy, worker, settings, hooks)

@@ -73,17 +73,12 @@ def fertile(tree: Tree) -> "NDArray[np.bool_]":
     An agent may not after ``BARREN`` stillborn children since its last birth. With the gate ``flips`` it may not either
     while it has lost more of its parents' resolved tasks than it gained.
     """
-    import numpy as np  # not at module level, because the other functions do not need it
-
-    may = np.array(tree.barren, dtype=np.int64) < BARREN
-    return may & (np.array(tree.flips.balance, dtype=np.int64) >= 0) if tree.flips.counts else may
+    may = tree.barren < BARREN
+    return may & (tree.flip_balance >= 0) if tree.counts_flips else may
 
 
 def _has_fertile_agent(tree: Tree) -> bool:
-    if not tree.flips.counts:
-        return any(map(BARREN.__gt__, tree.barren))
-    both = zip(tree.barren, tree.flips.balance, strict=True)
-    return any(barren < BARREN and balance >= 0 for barren, balance in both)
+    return bool(fertile(tree).any())
 
 
 def evaluations_left(tree: Tree) -> float | None:

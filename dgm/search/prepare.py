@@ -12,7 +12,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from dgm.analysis.lineage import common_ancestor
 from dgm.archive.events import AgentBorn, AgentStillborn, ChildProposed
 from dgm.archive.history import evaluations_of
 from dgm.archive.run import Run
@@ -31,8 +30,8 @@ from dgm.domain import (
     TaskId,
     Verdict,
 )
-from dgm.meta.entries import CONTEXT, EMPTY, EMPTY_SHARE, ENTRIES, SHARE, STOCHASTIC, UNRESOLVED
 from dgm.meta.evidence import begin_with_actions, count_problems, evidence_folder
+from dgm.meta.issue import CONTEXT, EMPTY, EMPTY_SHARE, ENTRIES, SHARE, STOCHASTIC, UNRESOLVED
 from dgm.meta.syntax_key import VERSION, syntax_key
 from dgm.protocols import Benchmark, Brief, Case, Member, Needs, ProgramEnd
 from dgm.stats.rates import wilson
@@ -215,7 +214,7 @@ def read_brief(
     cases = [_read_case(run, benchmark, number, evaluations[number]) for number in what.evidence]
     own_cases = [case for case in cases if case.evaluation.agent == what.parents[0]]
     two = len(what.parents) == 2
-    ancestor = tree.agents[common_ancestor(tree, *what.parents)].commit if two else None
+    ancestor = tree.agents[tree.common_ancestor(*what.parents)].commit if two else None
     return Brief(
         parents=parents,
         evidence=evidence_folder(parents, shown, cases, settings.folder_bytes),

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from dgm.analysis.best import best_in
 from dgm.archive.events import TaskGraded
 from dgm.archive.run import Run
-from dgm.archive.tree import Tree
-from dgm.archive.watch import Watch
+from dgm.archive.tree import Tree, Watch
 from dgm.domain import AgentId, Tally, Verdict
 from dgm.stats import lower_bound
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from dgm.archive.volatile_text import Conditions
 from dgm.config import LimitSettings, Settings
-from dgm.domain import ActionId, Budget, Snapshot, TaskId, Usage
+from dgm.domain import ActionId, Budget, Snapshot, Usage
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.gateway.lease import DRY_RUN
 from dgm.gateway.ledger import Ledger
@@ -25,11 +25,11 @@ from dgm.gateway.model_names import DEFAULT
 from dgm.gateway.server import LendingRules
 from dgm.messages import Exchange, WireReply
 from dgm.meta.contract import read_contract
-from dgm.meta.vetting import Stages
+from dgm.meta.vetting import DryRuns
 from dgm.models.builtin import DryRun, ScriptedTalk
 from dgm.models.choose import AUTO, names_by_role
 from dgm.processes import repeat_after_standstill
-from dgm.protocols import BuildError, Completed, Grade, Job, JobKind, Model, SandboxEngine, Work
+from dgm.protocols import BuildError, Completed, Job, JobKind, Model, SandboxEngine, Work
 from dgm.sandboxes.npm_locks import find_install_scripts
 from dgm.worker.session import LentModels, UsageJournal, open_session
 from dgm.worker.workbench import SandboxWorkbench
@@ -94,11 +94,9 @@ async def rehearse(name: str, source: Snapshot, engine: SandboxEngine, settings:
 
     async def start() -> tuple[float, int]:
         async with _open_bench(source, engine, allowed, DryRun(_stands_for(settings, "solve"))) as bench:
-            stages = Stages(bench, bench.spec.image, allowed.limits.check_s, (), _refuse_probe)
+            dry = DryRuns(bench, bench.spec.image, allowed.limits.check_s)
             # Side by side, because starting a sandbox takes as long as the work in it.
-            ends = await asyncio.gather(
-                stages.check(source), stages.start_solve(source), return_exceptions=True
-            )
+            ends = await asyncio.gather(dry.check(source), dry.start_solve(source), return_exceptions=True)
             # A sandbox that failed says nothing about the agent, whatever its other sandbox says.
             faults = [end for end in ends if isinstance(end, BaseException)]
             for fault in sorted(faults, key=lambda fault: not isinstance(fault, Infrastructure)):
@@ -210,9 +208,8 @@ async def inspect_agent(
     begins("improve")
     dry = DryRun(_stands_for(settings, "improve"))
     async with _open_bench(source, engine, _with_limits(settings, limits), dry) as bench:
-        stages = Stages(bench, bench.spec.image, limits.check_s, (), _refuse_probe)
         try:
-            await stages.start_improve(source)
+            await DryRuns(bench, bench.spec.image, limits.check_s).start_improve(source)
         except AgentFault as fault:
             return replace(inspection, improved=True, improve_fault=str(fault))
     return replace(inspection, improved=True)
@@ -278,7 +275,3 @@ def _stands_for(settings: Settings, role: str) -> str:
     """Return the full name of the model that a dry model stands for; ``default`` while none is chosen."""
     name = names_by_role(settings)[role]
     return DEFAULT if name == AUTO else name
-
-
-async def _refuse_probe(_source: Snapshot, task: TaskId) -> Grade:
-    raise AssertionError(f"no task was to be tried ({task})")

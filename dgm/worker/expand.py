@@ -16,8 +16,9 @@ from dgm.domain import ActionId, Born, CommitId, Cost, Digest, Expand, Snapshot,
 from dgm.errors import AgentFault
 from dgm.gateway.lease import DRY_RUN
 from dgm.meta.evidence import manifest
+from dgm.meta.novelty import AgentEdit, Judge
 from dgm.meta.prompts import load_frozen
-from dgm.meta.vetting import AgentEdit, Judge, Stages, VettingReference, VettingTrace, vet
+from dgm.meta.vetting import DryRuns, Vetting
 from dgm.plugins import check_answer
 from dgm.protocols import Brief, Grade, Proposal
 from dgm.search.prepare import read_brief
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 PROBE = "probe"
 """Role of model calls that a child makes before it is born."""
 
-Vetting = Callable[[Proposal, Brief, SandboxWorkbench, dict[str, Digest]], Awaitable[str]]
+PassStages = Callable[[Proposal, Brief, SandboxWorkbench, dict[str, Digest]], Awaitable[str]]
 """Passes a proposal through all stages and returns its ``syntax_key``; the traces are added to the last argument."""
 
 
@@ -72,7 +73,7 @@ async def _make_and_vet(
     return proposal, await vetting(proposal, brief, bench, traces)
 
 
-def _prepare_vetting(worker: "Worker", action: ActionId, what: Expand) -> Vetting:
+def _prepare_vetting(worker: "Worker", action: ActionId, what: Expand) -> PassStages:
     """Return the vetting of a child, which is compared with the agents that there are when its expansion starts."""
     run, settings, limits = worker.run, worker.settings, worker.settings.limits
     start = run.store.starts_of_action(action)[-1][0]
@@ -97,24 +98,25 @@ def _prepare_vetting(worker: "Worker", action: ActionId, what: Expand) -> Vettin
             finally:
                 traces.update({f"probe-{number}-{name}": digest for name, digest in probe_traces.items()})
 
-        stages = Stages(
-            worker.open_bench(action, DRY_RUN), worker.session.spec.image, limits.check_s, what.probes, probe
-        )
-        reference = VettingReference(
+        dry_bench = worker.open_bench(action, DRY_RUN)
+        vetting = Vetting(
+            child=proposal.source,
             parent=brief.parents[0].source,
+            dry=DryRuns(dry_bench, worker.session.spec.image, limits.check_s),
+            try_task=probe,
+            probes=what.probes,
             known=lambda child: contents.get(tree_id(child)),
-            syntax=lambda: dict(syntax),
+            syntax=lambda: syntax,
             edits=lambda: edits_before(brief, siblings, run.repository.diff),
             limits=limits,
             vetting=settings.vetting,
             gates=settings.gates,
             judge=_open_judge(worker, judging) if novelty == "model" else None,
         )
-        record = VettingTrace()
         try:
-            return await vet(proposal, reference, stages, record)
+            return await vetting.run()
         finally:
-            traces["vetting"] = await asyncio.to_thread(worker.keep_uncut, record.data())
+            traces["vetting"] = await asyncio.to_thread(worker.keep_uncut, vetting.trace())
 
     return pass_stages
 

@@ -381,7 +381,7 @@ class SandboxWorkbench:
                 timeout_s=job.time_limit_s + MOST_LOST_S + GRACE_S,
                 cwd="/job",
                 stdin=launch_record(
-                    job, contract, supply, self._socket.target, lease.token, lease.names.told
+                    job, contract, supply, self._socket.target, lease.token, lease.names.native
                 ),
                 output_limit=LOG_BYTES,
                 processor_s=job.processor_s,

@@ -44,7 +44,7 @@ class Worker:
         self, action: ActionId, role: str | None = None, allowance: Allowance | None = None
     ) -> SandboxWorkbench:
         """Return a fresh workbench for an action; void answers are not served again."""
-        return self.session.open_bench(action, role, allowance, self.run.tree.withdrawals.void_calls(action))
+        return self.session.open_bench(action, role, allowance, self.run.tree.void_calls(action))
 
     def keep(self, data: bytes) -> Digest:
         """Store a trace for an event to name; cut out the middle of a long one."""

@@ -12,7 +12,7 @@ from dgm.archive.journal import CallReader
 from dgm.archive.run import Run
 from dgm.config import BudgetSettings, Settings
 from dgm.domain import ActionId, AgentId, Born, Entry, Evaluate, Expand, Verdict
-from dgm.meta.registry import BUILTIN, needs_of
+from dgm.meta.operators import BUILTIN, needs_of
 from dgm.search.loop import Search
 from dgm.search.prepare import read_brief
 from dgm.search.run_controller import RunController
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 PARENTS = {"crossover": (2, 1), "self-edit": (0,), "invent": (0,)}
 """Of the operators that have other parents than agent 1."""
 AIMS = {"module": "context"}
-TRACES = ("log", "statement", "reading", "evidence", "vetting")
+TRACES = ("log", "statement", "evidence", "vetting")
 """Of an expansion, beside its conversations."""
 
 

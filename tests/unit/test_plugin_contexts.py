@@ -10,9 +10,8 @@ from dgm.benchmarks.context import BenchmarkContext
 from dgm.benchmarks.opening import open_suite
 from dgm.config import BenchmarksSettings, Settings
 from dgm.errors import UserError
-from dgm.meta.context import OperatorContext
+from dgm.meta.operators import OperatorContext, open_operators
 from dgm.meta.prompts import Prompts, load_shipped
-from dgm.meta.registry import open_operators
 from dgm.meta.self_edit import SelfEdit
 from dgm.models.builtin import ModelContext, RecordedModel
 from dgm.models.choose import open_model

@@ -23,7 +23,7 @@ from dgm.domain import (
     TaskId,
     Verdict,
 )
-from dgm.meta.entries import ENTRIES
+from dgm.meta.issue import ENTRIES
 from dgm.protocols import Needs
 from dgm.search.prepare import CASES, choose_evidence
 

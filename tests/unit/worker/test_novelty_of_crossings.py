@@ -11,8 +11,7 @@ from dgm.archive.run import Run
 from dgm.config import GateSettings
 from dgm.domain import ActionId, AgentId, Born, Budget, Entry, Expand, Tally
 from dgm.errors import AgentFault
-from dgm.meta.vetting.novelty import check_novel
-from dgm.meta.vetting.record import StageRecord
+from dgm.meta.novelty import check_novel
 from dgm.protocols import Brief, Member
 from dgm.search.prepare import AgentIndex
 from dgm.worker.expand import edits_before
@@ -69,7 +68,7 @@ def checked(run, parents, child, shown=()):
     brief = Brief([member(each) for each in parents], {}, {}, 1, members=[member(each) for each in shown])
     edit = patch(brief.parents[0].source, child)
     others = edits_before(brief, siblings, repository.diff)
-    asyncio.run(check_novel(edit, others, GateSettings().novelty_threshold, None, StageRecord("novelty")))
+    asyncio.run(check_novel(edit, others, GateSettings().novelty_threshold, None))
 
 
 def test_a_clean_merge_is_no_copy_of_what_it_merges(run):
