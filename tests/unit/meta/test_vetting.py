@@ -107,7 +107,7 @@ def test_a_good_child_passes_all_stages_and_each_says_what_it_took():
     assert list(world.results.items()) == [(stage, "passed") for stage in STAGES]
     stages = json.loads(world.vetting.trace())["stages"]
     assert [stage["stage"] for stage in stages] == STAGES
-    assert all(stage["seconds"] > 0 for stage in stages)
+    assert all(0 < stage["seconds"] < 600 for stage in stages)
     assert stages[-1]["tries"][0].items() >= {"task": "one", "verdict": "resolved"}.items()
 
 
