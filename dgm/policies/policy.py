@@ -60,7 +60,7 @@ class View:
         self.stillborn = sum(tree.stillborn.values())
         self.busy = limits.is_busy(tree)
         """Whether anything is under way or waits."""
-        self.left = limits.evaluations_left(tree)
+        self.evaluations_left = limits.evaluations_left(tree)
         """Evaluations that the budget still has; None without such a budget."""
 
     @cached_property
