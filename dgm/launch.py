@@ -13,31 +13,33 @@ from pathlib import Path
 from dgm import assemble
 from dgm.analysis.budgets import Ending
 from dgm.api.watcher import Watcher
-from dgm.archive.begun_checks import begin_checks, end_checks
+from dgm.archive.config_shape import RunKind
 from dgm.archive.events import Event
 from dgm.archive.finding import archive_folders
+from dgm.archive.live import begin_checks, end_checks
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.consents import remember_own
 from dgm.domain import SEED, Budget
 from dgm.errors import Hint, Infrastructure, UserError
-from dgm.evaluation.evaluating import PLAN as EVALUATION
 from dgm.meta.seeds import read_seed, seed_of
 from dgm.models.auto import settle_auto
 from dgm.models.choose import AUTO, all_names
 from dgm.models.reach import list_reach
 from dgm.paths import NOT_RUNS
-from dgm.policies.registry import with_recommendation
 from dgm.protocols import Checked
 from dgm.sandboxes.engine_address import check_engine
-from dgm.search.endless import check_budget_ends_run
-from dgm.search.loop import Search
+from dgm.search.loop import Search, perform_until_stopped
 from dgm.search.mending import change_event, withdraw_refused_verdicts
-from dgm.search.model_checks import check_models, note_checks, worst_of_checks
-from dgm.search.run_settings import require_consent
-from dgm.search.stopping import perform_until_stopped
-from dgm.simulation import PLAN as SIMULATION
-from dgm.worker.rehearsal import rehearse
+from dgm.search.start import (
+    check_budget_ends_run,
+    check_models,
+    note_checks,
+    require_consent,
+    settings_of,
+    worst_of_checks,
+)
+from dgm.worker.agent_check import rehearse
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
@@ -64,7 +66,6 @@ async def prepare(settings: Settings, watcher: Watcher) -> PreparedSession:
     """
     with watcher.step("opening the benchmark and its sandboxes"):
         parts = assemble.parts_of(settings)
-    settings = settings.model_copy(update={"policy": with_recommendation(settings.policy)})
     assemble.check_settings(settings)
     assemble.check_goals(settings.budget.budget(), settings, parts)
     settings = name_models(settings, watcher)
@@ -138,7 +139,7 @@ async def prepare_again(
     require_consent(run, settings)
     remember_own(list_reach(settings))
     settings = name_models(settings, watcher)
-    event = change_event(assemble.settings_of(run), settings)
+    event = change_event(settings_of(run), settings)
     check_budget_ends_run(budget, settings)
     parts = await _open_parts_again(
         run, settings, watcher, changed="sandbox" in event.settings if event else False
@@ -182,12 +183,12 @@ def check_is_search(run: Run) -> None:
     Raises:
         UserError: the run is an evaluation or simulated.
     """
-    if EVALUATION in run.config:
+    if run.kind is RunKind.SIMULATION:
+        raise UserError(f"{run.name} is simulated; it continues where its simulation is repeated")
+    if run.kind is not RunKind.SEARCH:
         raise UserError(
             f"{run.name} is an evaluation, not a search; it continues where its command is repeated"
         )
-    if SIMULATION in run.config:
-        raise UserError(f"{run.name} is simulated; it continues where its simulation is repeated")
 
 
 def name_models(settings: Settings, watcher: Watcher) -> Settings:

@@ -40,7 +40,7 @@ from dgm.archive.run import Run
 from dgm.domain import Snapshot, Split, Task
 from dgm.errors import UserError
 from dgm.evaluation.ablation import DIFFERENCE, Effect, PartEffect, fewest_tasks, judge_parts, tasks_to_show
-from dgm.evaluation.evaluating import EvaluationProgress
+from dgm.evaluation.schedule import EvaluationProgress
 from dgm.meta.contract import read_contract
 from dgm.meta.removable_parts import remove_each_part
 from dgm.models.pricing import Price
@@ -52,7 +52,7 @@ from dgm.sandboxes.preparing import LOGGER
 from dgm.search.costs import max_evaluation_usd, solver_price
 from dgm.views.evaluation import EvaluationView
 from dgm.views.own_agent import AblationView, PartView
-from dgm.worker.rehearsal import rehearse
+from dgm.worker.agent_check import rehearse
 
 TURNS = "ablation.json"
 """File of the evaluation's folder: an agent's tree → the tokens of its first turn; null: it cannot start."""
@@ -249,7 +249,7 @@ def _read_progress(
         return 0, None
     with Run.open(folder) as run:
         plan = make_plan(run, request, tasks)
-        return len(plan.all()) - len(EvaluationProgress(run).missing(plan)), run.tree.budget.usd
+        return len(plan.wanted) - len(EvaluationProgress.read(run).missing(plan.wanted)), run.tree.budget.usd
 
 
 def _read_turns(folder: Path) -> dict[str, int | None]:

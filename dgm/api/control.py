@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Literal, Self
 
 from dgm.archive.approvals import ApprovalAnswer, UnreadableApproval, WaitingChild, put_answer, read_answer
+from dgm.archive.config_shape import RunKind
 from dgm.archive.events import ActionLost, AgentBorn, AgentStillborn
 from dgm.archive.finding import find_run
 from dgm.archive.history import writer
+from dgm.archive.live import stop_run
 from dgm.archive.run import Run
-from dgm.archive.stop_request import stop_run
 from dgm.domain import ActionId
 from dgm.errors import UserError
 from dgm.render.safe import one_line
-from dgm.simulation import PLAN as SIMULATION
 from dgm.views.values import View
 
 REASON_CELLS = 300
@@ -191,7 +191,9 @@ def describe_decided(run: Run, action: ActionId) -> str:
 
 def _check_gate(run: Run) -> None:
     if not run.config.get("settings", {}).get("gates", {}).get("approve"):
-        why = "is simulated" if SIMULATION in run.config else "asks nobody, because gates.approve is off"
+        why = (
+            "is simulated" if run.kind is RunKind.SIMULATION else "asks nobody, because gates.approve is off"
+        )
         raise UserError(
             f"{run.name} {why}; children wait in runs that begin with the setting gates.approve=true"
         )

@@ -11,10 +11,16 @@ from pathlib import Path
 
 from pydantic import Field
 
-from dgm import assemble
 from dgm.analysis.best import find_agent
 from dgm.api.agents import RunAgent
-from dgm.api.arguments import SettingValues, assignments_of, check_amount, model_of, split_engine
+from dgm.api.arguments import (
+    SettingValues,
+    apply_assignments,
+    assignments_of,
+    check_amount,
+    model_of,
+    split_engine,
+)
 from dgm.api.running import run_session
 from dgm.api.watcher import Watcher
 from dgm.archive.finding import find_run
@@ -23,7 +29,6 @@ from dgm.benchmarks.plain_logs import plain_log
 from dgm.config import Settings
 from dgm.domain import Agent, Usage
 from dgm.errors import AgentFault, DgmError, UserError
-from dgm.evaluation.evaluating import apply_assignments
 from dgm.launch import name_models
 from dgm.models.scripted import Script
 from dgm.paths import state_folder
@@ -31,12 +36,12 @@ from dgm.render import fmt
 from dgm.render.safe import neutralise
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.engine_address import use_engine
-from dgm.search.run_settings import require_consent
+from dgm.search.start import require_consent, settings_of
 from dgm.simulation import check_performed
 from dgm.views.values import UsageView, View
 from dgm.worker import solving
+from dgm.worker.agent_check import rehearse
 from dgm.worker.leaving import format_left_out
-from dgm.worker.rehearsal import rehearse
 from dgm.worker.session import UsageJournal
 from dgm.worker.user_repository import user_files, write_back
 
@@ -194,7 +199,7 @@ def _build_settings(
         ConsentNeeded: the run may be a stranger's, and names addresses of its own.
         UserError: a setting does not fit, or a model that costs money may not be used.
     """
-    base = assemble.settings_of(run).model_dump(mode="json")
+    base = settings_of(run).model_dump(mode="json")
     if model:
         base["model"] = model
         base["models"] |= {"solve": None}

@@ -5,6 +5,7 @@ only the few values here; unknown keys are left alone.
 """
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
@@ -16,6 +17,19 @@ Table = dict[str, Any]
 _Number = Annotated[int, Field(ge=-MOST, le=MOST)]
 _Id = Annotated[str, StringConstraints(pattern="^[A-Za-z0-9_.-]*$", max_length=100)]
 """It becomes a part of the names of folders and a label of containers."""
+
+
+class RunKind(StrEnum):
+    """The purpose of a run."""
+
+    SEARCH = "search"
+    HOLDOUT = "holdout"
+    """The evaluation of a search's agents on its holdout tasks."""
+    EVALUATION = "evaluation"
+    """Agents, or the patches of a file, on the tasks of a benchmark."""
+    REPLAY = "replay"
+    """Evaluations of another run, repeated by another model."""
+    SIMULATION = "simulation"
 
 
 class _Weighted(BaseModel):
@@ -56,7 +70,8 @@ class _Config(BaseModel):
     settings: _Settings = _Settings()
     versions: dict[str, str | None] = {}
     objects: dict[str, dict[str, str]] = {}
-    replay: Table = {}
+    kind: RunKind = RunKind.SEARCH
+    plan: Table = {}
 
 
 class FrozenTable(dict[str, Any]):

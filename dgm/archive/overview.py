@@ -13,7 +13,7 @@ from dgm.archive.codec import decode
 from dgm.archive.event_fields import parse_body
 from dgm.archive.events import RunStarted
 from dgm.archive.history import writer
-from dgm.archive.lock_holder import Holder
+from dgm.archive.lock import Holder
 from dgm.archive.run import read_config
 from dgm.archive.store import EventStore
 from dgm.bounded_reading import refuse_odd_values

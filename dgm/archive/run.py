@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from dgm.archive.changes import merge_tables
-from dgm.archive.config_shape import FrozenTable, check_config
+from dgm.archive.config_shape import FrozenTable, RunKind, check_config
 from dgm.archive.durable import make_runs_folder, write_durably
 from dgm.archive.events import (
     SCHEMA_VERSION,
@@ -49,6 +49,9 @@ class Run:
         self.name = folder.resolve().name
         self.config = config
         """The resolved configuration, frozen when the run was created."""
+        self.kind = RunKind(config.get("kind", RunKind.SEARCH))
+        self.plan: Mapping[str, Any] = config.get("plan", {})
+        """The facts that must be the same in all sessions of an evaluation, replay or simulation."""
         self.store = store
         self.tree = Tree()
         self.repository = AgentRepository(folder / "agents.git")
@@ -244,4 +247,12 @@ def read_config(path: Path) -> Mapping[str, Any]:
         check_config(config)
     except ValueError as error:
         raise ArchiveCorrupt(f"{path}: {error}; restore it from a copy") from error
-    return FrozenTable(config, str(path))
+    return FrozenTable({**_name_kind(config, path.parent), **config}, str(path))
+
+
+def _name_kind(config: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
+    """Return the kind and plan of a run of the previous version, which marked them by a key of the kind's name."""
+    for kind in (RunKind.EVALUATION, RunKind.REPLAY, RunKind.SIMULATION):
+        if kind in config:
+            return {"kind": kind, "plan": config[kind]}
+    return {"kind": RunKind.HOLDOUT} if folder.name == "holdout" and "kind" not in config else {}

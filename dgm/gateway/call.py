@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from dgm.archive.live_calls import LiveCalls
+from dgm.archive.live import LiveCalls
 from dgm.domain import ActionId, Usage
 from dgm.errors import (
     ArchiveHeld,
@@ -406,7 +406,9 @@ class ModelCaller:
             try:
                 return await lease.model.reply(request if isinstance(request, Request) else Request(()))
             except Infrastructure as error:
-                raise Infrastructure(f"{error} ({difference})" if difference else str(error)) from error
+                why = f"{error} ({difference})" if difference else str(error)
+                lease.model.note_unanswered(lease.action, call.ordinal, why)
+                raise Infrastructure(why) from error
         return await self._pay_or_refuse(call)
 
     async def _pay_or_refuse(self, call: Call) -> AnyReply:

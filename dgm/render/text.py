@@ -351,7 +351,7 @@ def _run_notes(row: RunRow) -> Iterator[Text]:
     if row.problem:
         yield Text(f"{name}: {one_line(row.problem, 300)}", "yellow")
     if row.kind not in (None, "search"):
-        yield Text(f"{name}: a {row.kind}", "dim")
+        yield Text(f"{name}: {row.kind}", "dim")
     if row.host:
         where = f"written on {one_line(row.host, 60)}"
         yield Text(

@@ -1,29 +1,22 @@
 """A recorded run as the source of a replay: its replies are served, and nothing is ever written into it."""
 
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dgm.archive.approvals import WaitingChild
-from dgm.archive.events import AgentBorn, AgentStillborn, ChildProposed, Event, Recorded
-from dgm.archive.history import find_unborn
+from dgm.archive.events import Event, Recorded
 from dgm.archive.objects import make_repository
 from dgm.archive.repository import AgentRepository
 from dgm.archive.run import Run
 from dgm.archive.traces import Traces
 from dgm.config import Settings
-from dgm.domain import ActionId, CommitId, Digest, Snapshot, Usage
-from dgm.errors import ArchiveCorrupt, DgmError
+from dgm.domain import ActionId, Digest, Usage
+from dgm.errors import DgmError
 from dgm.gateway.journal import RunJournal
 from dgm.messages import BegunCall, CutCall, PaidCall
 from dgm.models.builtin import RecordedModel
 from dgm.models.choose import drawing_of, names_by_role
 from dgm.protocols import Model
-from dgm.search.duplicate_index import map_contents
-from dgm.search.orders import ExpandOrder
-from dgm.search.run_controller import RunController
 
 ROLES = ("solve", "improve", "diagnose", "probe")
 
@@ -62,19 +55,26 @@ class ReplayJournal(RunJournal):
         """Keep nothing: the agent's refusals are in the record already."""
 
 
-def make_recorded_models(run: Run, settings: Settings) -> Mapping[str, Model]:
-    """Return models that answer under the recorded models' names, by the keys of ``open_models``."""
+def make_recorded_models(
+    run: Run, settings: Settings, unanswered: dict[ActionId, tuple[int, str]]
+) -> Mapping[str, Model]:
+    """Return models that answer under the recorded models' names, by the keys of ``open_models``.
+
+    Args:
+        run: the recorded run.
+        settings: of the run.
+        unanswered: as for ``RecordedModel``.
+    """
     wanted = names_by_role(settings)
     asked: dict[str, list[str]] = {}
     for role, name in run.tree.spend_by:
         asked.setdefault(role, []).append(name)
-    several = [each.model for choices in drawing_of(settings).choices.values() for each in choices]
-    return {name: RecordedModel(name) for name in several} | {
-        role: RecordedModel(
-            _choose_name(asked.get(role, [settings.model]), wanted.get(role, wanted["solve"]))
-        )
+    several = [choice.model for choices in drawing_of(settings).choices.values() for choice in choices]
+    names = {name: name for name in several} | {
+        role: _choose_name(asked.get(role, [settings.model]), wanted.get(role, wanted["solve"]))
         for role in {**dict.fromkeys(ROLES), **asked}
     }
+    return {key: RecordedModel(name, unanswered) for key, name in names.items()}
 
 
 def _choose_name(names: Sequence[str], wanted: str) -> str:
@@ -83,25 +83,16 @@ def _choose_name(names: Sequence[str], wanted: str) -> str:
 
 
 class ReplayRun(Run):
-    """A recorded run for a worker that makes things again; the results lie in another folder."""
+    """A recorded run for a worker that makes things again; new commits and traces lie in another folder."""
 
-    def __init__(self, recorded: Run, made: Run | None, folder: Path) -> None:
-        """Write into a run of its own if there is one, else into a scratch folder.
-
-        Args:
-            recorded: the run to read from where ``made`` lacks something; stays the owner of its log.
-            made: the run in which the work is recorded; None if the work is thrown away.
-            folder: for commits and traces if ``made`` is None.
-        """
-        owner = made or recorded
-        super().__init__(owner.folder, owner.config, owner.store)
-        self.tree = owner.tree
-        self.repository = (
-            _CombinedRepository(made.folder / "agents.git", recorded)
-            if made
-            else _create_borrowing(folder / "agents.git", recorded)
-        )
-        self.traces = _Layered((made.folder if made else folder) / "traces", recorded.traces)
+    def __init__(self, recorded: Run, folder: Path) -> None:
+        """Read what ``folder`` lacks from the recorded run, which stays the owner of its log."""
+        super().__init__(recorded.folder, recorded.config, recorded.store)
+        self.tree = recorded.tree
+        make_repository(folder / "agents.git")
+        # It finds the recorded objects without copying them.
+        self.repository = AgentRepository(folder / "agents.git", recorded.folder / "agents.git")
+        self.traces = _LayeredTraces(folder / "traces", recorded.traces)
 
     def append(self, event: Event) -> Recorded:
         """Refuse the event: a replay writes no events.
@@ -117,8 +108,8 @@ class ReplayRun(Run):
         raise DgmError(f"{self.name}: a replay writes nothing into the run that it replays ({names})")
 
 
-class _Layered(Traces):
-    """Traces of its own on top of those of a recorded run."""
+class _LayeredTraces(Traces):
+    """New traces on top of those of a recorded run."""
 
     def __init__(self, folder: Path, below: Traces) -> None:
         super().__init__(folder)
@@ -126,82 +117,3 @@ class _Layered(Traces):
 
     def get(self, digest: Digest) -> bytes:
         return super().get(digest) if self._path(digest).exists() else self._below.get(digest)
-
-
-class _CombinedRepository(AgentRepository):
-    """A repository of its own that reads the recorded run's children in place, as not all have stand-ins."""
-
-    def __init__(self, folder: Path, recorded: Run) -> None:
-        super().__init__(folder)
-        self._recorded = recorded.repository
-        self._theirs = {
-            *(agent.commit for agent in recorded.tree.agents),
-            *(child.commit for child in find_unborn(recorded).values()),
-        }
-
-    def source(self, commit: CommitId) -> Snapshot:
-        return self._recorded.source(commit) if commit in self._theirs else super().source(commit)
-
-    def diff(self, before: CommitId, after: CommitId) -> bytes:
-        both = {before, after} <= self._theirs
-        return self._recorded.diff(before, after) if both else super().diff(before, after)
-
-
-def _create_borrowing(folder: Path, recorded: Run) -> AgentRepository:
-    """Create an empty repository that finds the recorded run's objects without copying them."""
-    make_repository(folder)
-    return AgentRepository(folder, recorded.folder / "agents.git")
-
-
-class RecordedOrders:
-    """The orders of a run's expansions, as the worker got them."""
-
-    def __init__(self, run: Run, settings: Settings) -> None:
-        self._run = run
-        self._controller = RunController(run, settings)
-        self._births: list[int] = []
-        self._asked: list[tuple[int, ActionId, WaitingChild]] = []
-        self._decided: dict[ActionId, int] = {}
-        for recorded in run.store.select("kind IN ('agent_born', 'agent_stillborn', 'child_proposed')"):
-            self._note(recorded)
-
-    def expansion(self, action: ActionId) -> ExpandOrder:
-        """Return the order of the last start of an expansion, which knows only the agents of that time.
-
-        Raises:
-            ArchiveCorrupt: the log has no start of it.
-        """
-        starts = self._run.store.starts_of_action(action)
-        if not starts:
-            raise ArchiveCorrupt(f"{self._run.folder / 'events.db'}: action {action} was never started")
-        seq, what = starts[-1]
-        order = self._controller.order(action, what)
-        if not isinstance(order, ExpandOrder):
-            raise ArchiveCorrupt(f"{self._run.folder / 'events.db'}: action {action} is no expansion")
-        there = sum(born < seq for born in self._births)
-        return replace(
-            order,
-            known=map_contents(self._run, self._run.tree.agents[:there]),
-            known_syntax=self._controller.known.syntax(there) if order.known_syntax else {},
-            siblings=self._controller.siblings(order.action, there, self._waiting(seq)),
-        )
-
-    def _note(self, recorded: Recorded) -> None:
-        match recorded.event:
-            case AgentBorn(action):
-                self._births.append(recorded.seq)
-                self._decided[action] = recorded.seq
-            case AgentStillborn(action):
-                self._decided[action] = recorded.seq
-            case ChildProposed(action, child):
-                self._asked.append((recorded.seq, action, WaitingChild(child, 0.0)))
-            case _:
-                pass
-
-    def _waiting(self, seq: int) -> Mapping[ActionId, WaitingChild]:
-        """Return the children that waited for a person at event ``seq``."""
-        return {
-            action: one
-            for asked, action, one in self._asked
-            if asked < seq < self._decided.get(action, sys.maxsize)
-        }

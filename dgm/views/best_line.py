@@ -10,7 +10,7 @@ from dgm.archive.tree import Tree
 from dgm.config.toml_files import LIMIT_BYTES
 from dgm.domain import SEED, Agent, AgentId, Tally, TaskId, Verdict
 from dgm.errors import DgmError
-from dgm.evaluation.exam import compare_verdicts
+from dgm.evaluation.results import compare_verdicts
 from dgm.folders import read_file
 from dgm.paths import asset
 from dgm.views.agents import AgentRow, decode, row_fields
@@ -170,7 +170,7 @@ def read_groups(run: Run, best: AgentId) -> TaskGroups:
         # Opening suites takes long to import.
         from dgm.benchmarks.grader_version import differ_in_grader
         from dgm.benchmarks.opening import NoSandboxEngine, open_suite
-        from dgm.search.run_settings import settings_of
+        from dgm.search.start import settings_of
 
         suite = open_suite(benchmark, NoSandboxEngine(), settings_of(run).benchmarks)
         same = suite.version == version or differ_in_grader(version, suite.version)

@@ -11,6 +11,7 @@ from dgm.analysis.accounts import Purpose
 from dgm.analysis.best import best_of
 from dgm.analysis.lineage import Lineage
 from dgm.analysis.operator_accounts import OperatorLine, operators_of
+from dgm.archive.config_shape import RunKind
 from dgm.archive.history import state
 from dgm.archive.identity import identity_of
 from dgm.archive.run import Run
@@ -18,8 +19,7 @@ from dgm.archive.tree import Tree
 from dgm.benchmarks.grader_version import name_grader
 from dgm.domain import SEED, ActionId, AgentId, Usage
 from dgm.errors import ArchiveCorrupt, UserError
-from dgm.evaluation.exam import FOLDER
-from dgm.simulation import PLAN as SIMULATION
+from dgm.evaluation.control import FOLDER
 from dgm.stats import best_of_many
 from dgm.views.agents import AgentRow, row_of
 from dgm.views.best_line import (
@@ -213,7 +213,7 @@ class ReportView(View):
         repeats = models["solve"] in REPEATING
         holdout = read_holdout(run, tree.agents[best])
         lineage, settings, identity = read_lineage(run, best), run.settings(), identity_of(run)
-        simulated = SIMULATION in run.config
+        simulated = run.kind is RunKind.SIMULATION
         highest = find_highest(tree, best)
         graded = tree.clade(SEED)
         began, ended = run.store.query("SELECT min(at), max(at) FROM events WHERE seq <= ?", (tree.seq,))[0]
@@ -386,7 +386,7 @@ def compute_cache_saving(run: Run) -> float:
     if not cached:
         return 0.0
     from dgm.models.pricing import Prices
-    from dgm.search.run_settings import settings_of
+    from dgm.search.start import settings_of
 
     prices = Prices.load(settings_of(run))
     return sum(

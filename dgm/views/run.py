@@ -9,15 +9,14 @@ from dgm.analysis.best import best_of
 from dgm.analysis.budgets import count_ended_expansions
 from dgm.analysis.dead_ends import find_dead_end, read_last_output
 from dgm.analysis.goals import StandstillCount
-from dgm.archive.begun_checks import find_cut_checks
 from dgm.archive.changes import format_assignments, merge_tables
-from dgm.archive.deaths import CANNOT_GO_ON
 from dgm.archive.event_fields import parse_body
 from dgm.archive.events import Recorded
 from dgm.archive.history import LIVING, state, writer
+from dgm.archive.live import find_cut_checks
 from dgm.archive.reasons import kind_of
 from dgm.archive.run import Run
-from dgm.archive.tree import Tree
+from dgm.archive.tree import CANNOT_GO_ON, Tree
 from dgm.bounded_reading import refuse_odd_values
 from dgm.domain import NO_ACTION, AgentId, Tally
 from dgm.stats import lower_bound
@@ -49,8 +48,6 @@ SELECT seq, kind, body FROM events WHERE seq <= ? AND (
     OR kind = 'task_graded' AND (body LIKE '%"verdict":"unresolved"%' OR body LIKE '%"verdict":"invalid"%')
 )
 """
-KINDS = ("evaluation", "simulation", "replay")
-"""Keys of a run's configuration that mark it as something else than a search."""
 
 
 class EvaluationCounts(View):
@@ -346,7 +343,7 @@ class RunReader:
         return RunView(
             run=run.name,
             folder=str(run.folder),
-            kind=kind_of_run(run.config),
+            kind=run.kind,
             state=label,
             living=living,
             paused=tree.paused,
@@ -383,7 +380,7 @@ class RunReader:
             model_notes=_view_model_notes(run, now),
             cut_calls=tuple(view_cut_calls(run)),
             changes=tuple(format_assignments(changes_of(run))),
-            withdrawn=tree.withdrawals.total,
+            withdrawn=tree.withdrawn,
             best=None if best is None else row_of(tree, tree.agents[best], best, states),
             highest=None if highest is None else row_of(tree, tree.agents[highest], best, states),
             now_unix_s=now,
@@ -428,11 +425,6 @@ def find_highest(tree: Tree, best: AgentId | None) -> AgentId | None:
         return None
     rate, _, agent = max(rated)
     return None if -agent == best or rate <= tree.own(best).rate else AgentId(-agent)
-
-
-def kind_of_run(config: Mapping[str, Any]) -> str:
-    """Return ``search``, or what else the run is."""
-    return next((kind for kind in KINDS if kind in config), "search")
 
 
 def models_of(run: Run) -> dict[str, str]:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Self
 
 from dgm.analysis.best import best_of
+from dgm.archive.config_shape import RunKind
 from dgm.archive.finding import SUFFIX, archive_folders
 from dgm.archive.overview import Overview, read_overview
 from dgm.archive.run import Run
@@ -12,7 +13,6 @@ from dgm.errors import ArchiveCorrupt, DgmError, UserError
 from dgm.paths import NOT_RUNS
 from dgm.stats import lower_bound
 from dgm.views.progress import BudgetUse, budget_uses
-from dgm.views.run import kind_of_run
 from dgm.views.values import TallyView, View
 
 MOST_EVENTS = 100_000
@@ -100,7 +100,7 @@ class RunRow(View):
         return cls(
             run=folder.name,
             folder=str(folder),
-            kind=kind_of_run(overview.config),
+            kind=overview.config.get("kind", RunKind.SEARCH),
             state=overview.state,
             problem=problem,
             pid=holder.pid if holder and holder.is_reachable else None,

@@ -15,9 +15,8 @@ from dgm import assemble
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import AgentId, Evaluate, TaskId, Usage
-from dgm.replay import context
-from dgm.search.availability import GatewayAvailability
-from dgm.worker.session import call_limits
+from dgm.replay.again import open_replayer
+from dgm.search.outage import GatewayAvailability
 from tests.support.runs.builder import RunBuilder
 
 AGENT = Path(__file__).parents[2] / "e2e" / "agents" / "streams"
@@ -106,11 +105,9 @@ async def open_door(folder: Path, settings: Mapping[str, Any]) -> AsyncIterator[
 async def open_replay(folder: Path, settings: Mapping[str, Any]) -> AsyncIterator[Door]:
     """Open the gateway of a replay, which has the run's record and nothing else."""
     checked = Settings(**settings)
-    limits = call_limits(checked.limits)
-    means = context.ReplayContext(PARTS.engine, PARTS.benchmark, {}, limits)
     with Run.open(folder) as run:
-        async with context.open_worker(run, checked, means) as worker:
-            yield Door(worker.session.gateway)
+        async with open_replayer(run, checked, PARTS) as replayer:
+            yield Door(replayer.worker.session.gateway)
 
 
 def serve(folder: Path, settings: Mapping[str, Any], pipe: Connection) -> None:

@@ -11,7 +11,7 @@ from dgm.cli.run import EXIT
 from dgm.config import resolve
 from dgm.domain import ActionId, Budget, Usage
 from dgm.errors import UserError
-from dgm.search.endless import check_budget_ends_run
+from dgm.search.start import check_budget_ends_run
 from tests.support.runs.paid import PaidRun
 from tests.support.runs.trees import Log
 

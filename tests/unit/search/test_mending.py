@@ -20,9 +20,9 @@ from dgm.config import Settings, resolve
 from dgm.domain import SEED, ActionId, Evaluate, Evaluation, Expand, Usage, Verdict
 from dgm.errors import ArchiveCorrupt
 from dgm.messages import Message, Reply, Request, Role
-from dgm.replay.evaluations import find_graded
+from dgm.replay.again import find_graded
 from dgm.search.mending import change_event, withdraw_refused_verdicts
-from dgm.search.run_settings import current_settings_at, group_by_settings, settings_of
+from dgm.search.start import current_settings_at, group_by_settings, settings_of
 from dgm.views.reproduction import read_reproduction
 from dgm.views.tasks import TaskView
 from tests.support.runs.paid import TASKS, PaidRun
@@ -109,7 +109,7 @@ def test_a_withdrawn_verdict_counts_nowhere_until_it_is_given_again(paid):
     assert (tree.evaluations, tree.own(SEED).n, tree.clade(SEED).n) == (1, 1, 1)
     assert tree.verdict(SEED, what.task) is None
     assert dict(tree.to_redo()) == {action: what}
-    assert tree.withdrawals.void_calls(action) == {1, 3}
+    assert tree.void_calls(action) == {1, 3}
     assert action not in evaluations_of(run, SEED)
     assert TaskView.load(run, what.task).attempts == ()
     assert run.store.query("SELECT task FROM evaluations") == [(TASKS[1],)]
@@ -120,7 +120,7 @@ def test_a_withdrawn_verdict_counts_nowhere_until_it_is_given_again(paid):
     assert evaluations_of(run, SEED)[action].reason == "mended"
     with Run.open(run.folder) as again:
         assert again.tree.own(SEED) == tree.own(SEED)
-        assert again.tree.withdrawals == tree.withdrawals
+        assert again.tree.void_calls(action) == tree.void_calls(action)
 
 
 def test_what_was_known_before_is_still_what_an_older_expansion_was_shown(paid):
