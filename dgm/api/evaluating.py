@@ -35,8 +35,8 @@ from dgm.api.watcher import OnEvent, Watcher
 from dgm.archive.durable import write_durably
 from dgm.archive.events import Recorded
 from dgm.archive.finding import archive_folders, check_unpacked, find_run, locate_run
-from dgm.archive.repository import tree_id
 from dgm.archive.run import Run
+from dgm.archive.snapshots import tree_id
 from dgm.archive.this_machine import machine_name
 from dgm.benchmarks.opening import make_paths_absolute
 from dgm.config import Settings
