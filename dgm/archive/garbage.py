@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dgm.archive.event_fields import COMMIT
 from dgm.archive.events import AgentBorn, ChildProposed
 from dgm.archive.lock import STOP_FILE
 from dgm.archive.repository import AgentRepository
@@ -60,6 +59,8 @@ class Leftover:
     what: str
     size_bytes: int
     """Size on disk in bytes."""
+    commits: tuple[CommitId, ...] = ()
+    """For ``OBJECT``: the commits that the repository ``path`` must keep."""
 
 
 def find_nested_runs(folder: Path) -> list[Path]:
@@ -113,7 +114,9 @@ def remove_leftover(left: Leftover) -> None:
         OSError: it cannot be removed.
     """
     with contextlib.suppress(FileNotFoundError):
-        if _is_folder(left.path):
+        if left.what == OBJECT:
+            AgentRepository(left.path).remove_unneeded(left.commits)
+        elif _is_folder(left.path):
             shutil.rmtree(left.path)
         elif stat.S_ISREG(left.path.lstat().st_mode):
             left.path.unlink()
@@ -176,14 +179,9 @@ def _find_stored_traces(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _find_unused_objects(repository: Path, commits: set[CommitId]) -> Iterator[Leftover]:
-    objects = repository / "objects"
-    if not (_is_folder(repository) and _is_folder(objects)) or not any(_find_hex_folders(objects, 2)):
-        return
-    # Keep a commit that an event names even if its ref is lost.
-    for name in AgentRepository(repository).find_prunable(commits):
-        path = objects / name[:2] / name[2:]
-        if COMMIT.fullmatch(name) and _is_folder(path.parent) and _is_file(path):
-            yield Leftover(path, OBJECT, disk_bytes(path))
+    sizes = AgentRepository(repository).find_unneeded(commits)
+    if sizes:
+        yield Leftover(repository, OBJECT, sum(sizes.values()), tuple(commits))
 
 
 def _find_unfinished_files(folder: Path) -> Iterator[Leftover]:

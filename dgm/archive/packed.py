@@ -23,9 +23,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from dgm import bounded_reading
 from dgm.archive import traces
 from dgm.archive.durable import make_runs_folder
-from dgm.archive.git_process import run_git
+from dgm.archive.git import Objects
 from dgm.archive.lock import error_of_write
-from dgm.archive.objects import make_repository
+from dgm.archive.repository import make_repository
 from dgm.archive.run import Run
 from dgm.archive.verifying import verify
 from dgm.bounded_reading import parse_json
@@ -187,7 +187,9 @@ def _complete_run(file: Path, draft: Path) -> None:
             raise ArchiveCorrupt(f"{file}: agents.git/packed-refs: not refs of agents")
         make_repository(repository)
         for packed in (repository / "objects" / "pack").glob("*.pack"):
-            run_git(repository, "index-pack", f"--max-input-size={traces.MAX_BYTES}", str(packed.resolve()))
+            Objects(repository).run(
+                "index-pack", f"--max-input-size={traces.MAX_BYTES}", str(packed.resolve())
+            )
         Run.open(part).close()
 
 

@@ -14,7 +14,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from dgm.archive.repository import AgentRepository, tree_id
+from dgm.archive.repository import AgentRepository
+from dgm.archive.snapshots import tree_id
 from dgm.benchmarks.environments import FOLDER
 from dgm.benchmarks.suite_files import REPOSITORY, Limits, TaskRecord, read_suite
 from dgm.benchmarks.suites import SuiteBenchmark
@@ -377,7 +378,7 @@ def _parse(text: str) -> Condition:
     if name not in _NUMBERS:
         known = [*_TEXTS, "date", *_NUMBERS]
         raise UserError(
-            f"{text!r}: unknown field {name!r}{suggestion(name, known)}; one of {', '.join(known)}",
+            f"{text!r}: unknown field {name!r}{suggestion(name, known)}",
             argument="where",
         )
     if not re.fullmatch(r"\d{1,9}", value):

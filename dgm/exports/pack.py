@@ -26,9 +26,8 @@ from dgm.archive.finding import SUFFIX
 from dgm.archive.history import find_unborn
 from dgm.archive.journal import CallReader, CallWriter
 from dgm.archive.log_file import MAX_ROW_BYTES
-from dgm.archive.objects import make_repository
 from dgm.archive.packed import MEMBER, Manifest, PackedRun, PackMember, write_pack
-from dgm.archive.repository import AgentRepository, read_files
+from dgm.archive.repository import AgentRepository, make_repository, read_files
 from dgm.archive.run import Run
 from dgm.archive.schema import SCHEMA
 from dgm.archive.store import Row

@@ -70,6 +70,7 @@ def test_off_a_terminal_nobody_is_asked(capsys):
     assert "go on?" not in capsys.readouterr().err
 
 
+@pytest.mark.starts_processes
 def test_the_costs_are_told_once_after_two_graded_evaluations(tmp_path):
     made = PaidRun(tmp_path / "run")
     told = []
@@ -97,6 +98,7 @@ def test_the_costs_are_told_once_after_two_graded_evaluations(tmp_path):
     made.run.close()
 
 
+@pytest.mark.starts_processes
 def test_status_is_repeated_block_by_block_off_a_terminal(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("DGM_ARCHIVE", str(tmp_path))
     made = PaidRun(tmp_path / "run")

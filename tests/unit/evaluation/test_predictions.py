@@ -28,6 +28,8 @@ from dgm.evaluation.results import collect_results
 from dgm.evaluation.schedule import EvaluationPlan, EvaluationProgress, Schedule, enter
 from tests.support.suite_on_disk import TASK, NoEngine, make_suite
 
+pytestmark = pytest.mark.starts_processes
+
 PATCH = "diff --git a/x b/x\r\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-ä\x0c\u2028\n+\U0001f600\n"
 
 

@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from dgm.archive.repository import patch, tree_id
+from dgm.archive.repository import patch
+from dgm.archive.snapshots import tree_id
 from dgm.config import GateSettings, LimitSettings, VettingSettings
 from dgm.domain import Entry, TaskId, Verdict
 from dgm.errors import AgentFault, Infrastructure
