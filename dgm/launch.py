@@ -168,7 +168,7 @@ async def perform(run: Run, prepared: PreparedSession, watcher: Watcher) -> Endi
     """
 
     async def work(begins: Callable[[Search], None]) -> Ending:
-        async with assemble.search(run, prepared.settings, prepared.parts, watcher.event) as search:
+        async with assemble.open_search(run, prepared.settings, prepared.parts, watcher.event) as search:
             begins(search)
             watcher.begins(search)
             return await search.go()

@@ -31,9 +31,7 @@ from dgm.evaluation.control import (
 from dgm.evaluation.schedule import EvaluationProgress, enter_agent, find_entered
 from dgm.models.choose import BUILTIN, names_by_role
 from dgm.render import fmt
-from dgm.search.loop import LoopHooks, Search, perform_until_stopped
-from dgm.search.outage import GatewayAvailability
-from dgm.search.run_controller import RunController
+from dgm.search.loop import Search, perform_until_stopped
 from dgm.search.start import check_models, note_checks, require_consent, settings_of
 from dgm.simulation import check_performed
 from dgm.views.holdout import holdout_exists
@@ -137,9 +135,7 @@ async def perform_attempts(
     """
 
     async def work(hand_over: Callable[[Search], None]) -> Ending:
-        async with assemble.open_worker(holdout, settings, parts, on_event) as worker:
-            around = LoopHooks(on_event, GatewayAvailability(worker.session.gateway))
-            search = Search(RunController(holdout, settings), HoldoutSchedule(), worker, settings, around)
+        async with assemble.open_search(holdout, settings, parts, on_event, HoldoutSchedule()) as search:
             hand_over(search)
             begins(search)
             return await search.go()
