@@ -300,21 +300,21 @@ async def open_worker(
 
 
 @asynccontextmanager
-async def open_search(
-    run: Run, settings: Settings, parts: RunParts, on_event: OnEvent, policy: Policy | None = None
+async def search(
+    run: Run, settings: Settings, parts: RunParts, on_event: OnEvent, schedule: Policy | None = None
 ) -> AsyncIterator[Search]:
-    """Open a search that is ready to go; ``on_event`` hears every event that it records.
+    """Open a search that is ready to go.
 
     Args:
         run: open to write.
-        settings: of this session.
+        settings: of the session.
         parts: of the run.
-        on_event: is called with each event.
-        policy: decides instead of the settings' policy, and without goals beside the budget.
+        on_event: hears every event that it records.
+        schedule: the policy of an evaluation, which has no goals beside its budget; default: the run's policy.
     """
-    chosen = policy or open_policy(settings, needs_of(settings))
+    policy = schedule or open_policy(settings, needs_of(settings))
     async with open_worker(run, settings, parts, on_event) as worker:
         controller = RunController(run, settings, operators.needs_of(worker.operators))
-        goals = open_goals(run) if policy is None else None
+        goals = None if schedule else open_goals(run)
         hooks = LoopHooks(on_event, GatewayAvailability(worker.session.gateway), goals=goals)
-        yield Search(controller, chosen, worker, settings, hooks)
+        yield Search(controller, policy, worker, settings, hooks)

@@ -414,7 +414,7 @@ def _session_of(
 
     def open_search(on_event: Callable[[Recorded], None]) -> AbstractAsyncContextManager[Search]:
         schedule = Schedule(lambda _: plan.wanted)
-        return assemble.open_search(run, request.settings, parts, on_event, schedule)
+        return assemble.search(run, request.settings, parts, on_event, schedule)
 
     return EvaluationSession(
         run=run,
