@@ -66,7 +66,7 @@ _LAYOUTS: Mapping[str, tuple[type[Event], str]] = {
     "run_paused": (RunPaused, "reason"),
     "child_proposed": (ChildProposed, _CHILD),
     "agent_born": (AgentBorn, f"id {_CHILD} decided?"),
-    "agent_stillborn": (AgentStillborn, f"parents operator stage reason decided? {_COST}"),
+    "agent_stillborn": (AgentStillborn, f"parents operator stage reason decided? cause? {_COST}"),
     "action_lost": (ActionLost, "reason final"),
     "run_started": (RunStarted, "budget tasks resumed flips? control? kernel? benchmark?"),
     "run_changed": (RunChanged, "settings"),

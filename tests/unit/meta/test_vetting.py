@@ -157,12 +157,17 @@ def test_nothing_is_a_child_of_what_is_no_agent():
 
 
 @pytest.mark.parametrize(
-    "check",
-    [Completed(1, b"Traceback\nSyntaxError: x"), Completed(124, b"", timed_out=True), Completed(137, b"")],
+    ("check", "cause"),
+    [
+        (Completed(1, b"Traceback\nSyntaxError: x"), "SyntaxError"),
+        (Completed(124, b"", timed_out=True), "time-out"),
+        (Completed(137, b""), "no"),
+    ],
 )
-def test_a_failing_check_is_fatal(check):
+def test_a_failing_check_is_fatal(check, cause):
     world = World(check)
-    assert failing(world, CHILD).stage == "check"
+    fault = failing(world, CHILD)
+    assert (fault.stage, fault.cause) == ("check", cause)
     assert world.ran == ["check"]
     assert list(world.results)[-1] == "check"
 
@@ -186,16 +191,20 @@ def test_what_a_child_ran_out_of_is_told_and_what_it_printed_is_kept(how, reason
 
 
 @pytest.mark.parametrize(
-    "work",
+    ("work", "cause"),
     [
-        Work(CHILD, b"", Completed(0, b""), (), 0),
-        Work(CHILD, b"", Completed(124, b"", timed_out=True), (), 1),
-        Work(CHILD, b"", Completed(1, b"Traceback (most recent call last)\nKeyError: 'x'"), (), 1),
+        (Work(CHILD, b"", Completed(0, b""), (), 0), "no call"),
+        (Work(CHILD, b"", Completed(124, b"", timed_out=True), (), 1), "time-out"),
+        (
+            Work(CHILD, b"", Completed(1, b"Traceback (most recent call last)\nKeyError: 'x'"), (), 1),
+            "KeyError",
+        ),
     ],
 )
-def test_a_child_that_cannot_improve_is_stillborn(work):
+def test_a_child_that_cannot_improve_is_stillborn(work, cause):
     world = World(work=work)
-    assert failing(world, CHILD).stage == "improve"
+    fault = failing(world, CHILD)
+    assert (fault.stage, fault.cause) == ("improve", cause)
     assert world.ran == ["check", "improve"]
 
 
