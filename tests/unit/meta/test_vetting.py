@@ -103,7 +103,8 @@ def failing(world, child, *args, **kwargs):
 
 def test_a_good_child_passes_all_stages_and_each_says_what_it_took():
     world = World()
-    assert world.vet(CHILD) == syntax_key(CHILD)
+    size = sum(len(entry.data) for entry in CHILD.values())
+    assert world.vet(CHILD, agent_files=len(CHILD), agent_bytes=size) == syntax_key(CHILD)
     assert world.ran == ["check", "improve", "probe one"]
     assert list(world.results.items()) == [(stage, "passed") for stage in STAGES]
     stages = json.loads(world.vetting.trace())["stages"]
