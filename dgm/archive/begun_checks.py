@@ -10,7 +10,6 @@ from dataclasses import astuple
 from pathlib import Path
 
 from dgm.archive.durable import write_durably
-from dgm.archive.event_fields import read_usage
 from dgm.bounded_reading import read_json, refuse_odd_values
 from dgm.domain import Usage
 
@@ -51,7 +50,7 @@ def _read(folder: Path) -> Mapping[str, Sequence[tuple[str, Usage]]]:
         record = read_json(folder / _FILE)
         with refuse_odd_values(folder / _FILE):
             return {
-                when: [(str(model), read_usage(usage)) for model, usage in record[when]]
+                when: [(str(model), Usage(*usage)) for model, usage in record[when]]
                 for when in ("earlier", "now")
             }
     except FileNotFoundError:

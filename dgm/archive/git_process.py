@@ -14,10 +14,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Self
 
-from dgm.archive.event_fields import COMMIT
 from dgm.archive.objects import CONFIG, object_id
 from dgm.archive.snapshots import MAX_BYTES
-from dgm.domain import CommitId
+from dgm.domain import COMMIT, CommitId
 from dgm.errors import ArchiveCorrupt, Infrastructure, UserError
 from dgm.processes import run_apart, start_apart
 

@@ -13,7 +13,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dgm.archive.durable import write_durably
-from dgm.archive.event_fields import COMMIT
 from dgm.archive.git_process import GitObjects, ObjectFolder, run_git
 from dgm.archive.lock import error_of_write
 from dgm.archive.objects import (
@@ -29,7 +28,7 @@ from dgm.archive.objects import (
 )
 from dgm.archive.snapshots import FILE, LINK, MAX_BYTES, MAX_FILES, PROGRAM
 from dgm.bounded_reading import read_file
-from dgm.domain import ActionId, AgentId, CommitId, Entry, Snapshot
+from dgm.domain import COMMIT, ActionId, AgentId, CommitId, Entry, Snapshot
 from dgm.errors import ArchiveCorrupt
 
 _DIFF = (

@@ -20,7 +20,16 @@ from enum import StrEnum
 from random import Random
 
 from dgm.analysis.accounts import Accounts
-from dgm.archive.events import ActionLost, ActionStarted, AgentBorn, Control, Recorded, RunStarted, TaskGraded
+from dgm.archive.events import (
+    ActionLost,
+    ActionStarted,
+    AgentBorn,
+    AgentStillborn,
+    Control,
+    Recorded,
+    RunStarted,
+    TaskGraded,
+)
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.domain import SEED, Action, ActionId, Agent, AgentId, Evaluate, Tally, TaskId, Usage, Verdict
@@ -41,10 +50,6 @@ _ROUNDING = 1e-9
 """A value below a whole number by less than this counts as that number."""
 
 _STEPS = "kind IN ('run_started', 'agent_born', 'action_started', 'action_lost', 'task_graded')"
-_SECONDS = """
-SELECT coalesce(sum(json_extract(body, '$.seconds')), 0.0) FROM events
-WHERE kind IN ('task_graded', 'agent_born', 'agent_stillborn') AND seq <= ?
-"""
 
 
 class Unit(StrEnum):
@@ -246,9 +251,9 @@ def control_of(run: Run, attempts: int = MOST) -> Control:
         run: the search.
         attempts: at each task, at most.
     """
-    ((seconds,),) = run.store.query(_SECONDS, (run.tree.seq,))
-    spend = run.tree.spend
-    return Control(spend.usd, spend.tokens, float(seconds), attempts)
+    ends = run.store.events(TaskGraded, AgentBorn, AgentStillborn, until=run.tree.seq)
+    spend, seconds = run.tree.spend, sum(event.outcome.cost.seconds for event in ends)
+    return Control(spend.usd, spend.tokens, seconds, attempts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from dgm.archive.repository import AgentRepository
 from dgm.archive.run import Run
 from dgm.archive.traces import Traces
 from dgm.config import Settings
-from dgm.domain import ActionId, CommitId, Digest, Snapshot, Usage
+from dgm.domain import ActionId, CommitId, Snapshot, Usage
 from dgm.errors import ArchiveCorrupt, DgmError
 from dgm.gateway.journal import RunJournal
 from dgm.messages import BegunCall, CutCall, PaidCall
@@ -91,7 +91,7 @@ class ReplayRun(Run):
         Args:
             recorded: the run to read from where ``made`` lacks something; stays the owner of its log.
             made: the run in which the work is recorded; None if the work is thrown away.
-            folder: for commits and traces if ``made`` is None.
+            folder: for commits if ``made`` is None; traces stay in memory then.
         """
         owner = made or recorded
         super().__init__(owner.folder, owner.config, owner.store)
@@ -101,7 +101,7 @@ class ReplayRun(Run):
             if made
             else _create_borrowing(folder / "agents.git", recorded)
         )
-        self.traces = _Layered((made.folder if made else folder) / "traces", recorded.traces)
+        self.traces = Traces(owner.store, recorded.traces)
 
     def append(self, event: Event) -> Recorded:
         """Refuse the event: a replay writes no events.
@@ -115,17 +115,6 @@ class ReplayRun(Run):
         """Refuse the events; raise as ``append``."""
         names = ", ".join(type(event).__name__ for event in events)
         raise DgmError(f"{self.name}: a replay writes nothing into the run that it replays ({names})")
-
-
-class _Layered(Traces):
-    """Traces of its own on top of those of a recorded run."""
-
-    def __init__(self, folder: Path, below: Traces) -> None:
-        super().__init__(folder)
-        self._below = below
-
-    def get(self, digest: Digest) -> bytes:
-        return super().get(digest) if self._path(digest).exists() else self._below.get(digest)
 
 
 class _CombinedRepository(AgentRepository):
@@ -173,11 +162,11 @@ class RecordedOrders:
         """
         starts = self._run.store.starts_of_action(action)
         if not starts:
-            raise ArchiveCorrupt(f"{self._run.folder / 'events.db'}: action {action} was never started")
+            raise ArchiveCorrupt(f"{self._run.store.path}: action {action} was never started")
         seq, what = starts[-1]
         order = self._controller.order(action, what)
         if not isinstance(order, ExpandOrder):
-            raise ArchiveCorrupt(f"{self._run.folder / 'events.db'}: action {action} is no expansion")
+            raise ArchiveCorrupt(f"{self._run.store.path}: action {action} is no expansion")
         there = sum(born < seq for born in self._births)
         return replace(
             order,

@@ -12,11 +12,6 @@ from dgm.meta.syntax_key import VERSION, syntax_key
 SIBLINGS = 100
 """An edit is compared with at most this many of the parent's newest children."""
 
-_KEYS = """
-SELECT json_extract(body, '$.id'), coalesce(json_extract(body, '$.syntax'), '')
-FROM events WHERE kind = 'agent_born' AND json_extract(body, '$.id') >= ? ORDER BY seq
-"""
-
 
 class DuplicateIndex:
     """A run's agents by content and by syntax; each is read once."""
@@ -51,10 +46,12 @@ class DuplicateIndex:
         """
         agents = self._run.tree.agents
         if len(self._keys) != len(agents):
-            for agent, key in self._run.store.query(_KEYS, (len(self._keys),)):
-                if agent == len(self._keys) < len(agents):
-                    own = key if key.startswith(VERSION) else syntax_key(self._run.source(AgentId(agent)))
-                    self._keys.append(own)
+            for born in self._run.store.events(AgentBorn):
+                if born.id == len(self._keys) < len(agents):
+                    key = born.outcome.syntax
+                    self._keys.append(
+                        key if key.startswith(VERSION) else syntax_key(self._run.source(born.id))
+                    )
         asked = {action: one for action, one in self._run.tree.waiting.items() if action != itself}
         waiting = {one.child.syntax: child_of(action) for action, one in asked.items()}
         known = {key: name_of(AgentId(agent)) for agent, key in enumerate(self._keys[:there])}

@@ -7,8 +7,9 @@ decides how evidence looks.
 import heapq
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from random import Random
+
+from msgspec.structs import replace
 
 from dgm.archive.history import evaluations_of
 from dgm.archive.run import Run

@@ -71,7 +71,7 @@ class BriefBuilder:
         if not brief.evidence:
             return {}
         run = self.by.run
-        reader = CallReader(run.store, run.traces)
+        reader = CallReader(run.store)
         exchanged = [reader.exchange(call) for call in run.store.calls(action) if call.number in heard]
         said = [request for request, reply in exchanged if not reply.error]
         return {"reading": self.by.keep_whole(record_reading(brief.evidence, brief.parents[0].source, said))}

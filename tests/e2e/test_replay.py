@@ -46,7 +46,7 @@ def first_call_with_tools(run, action):
     """The first model call of an action whose reply runs a tool, with its event's number."""
     for recorded in run.store.events_of_action(action):
         if type(recorded.event).__name__ == "ModelCalled":
-            reply = CallReader(run.store, run.traces).reply(recorded.event)
+            reply = CallReader(run.store).reply(recorded.event)
             if reply.calls:
                 return recorded.seq, recorded.event, reply
     raise AssertionError("no reply with a tool call")

@@ -128,7 +128,7 @@ def count(run: Path, what: str) -> int:
 
 def read_exchanges(run: Run, action: int) -> list[tuple[Request, Reply]]:
     """What an action asked and was answered, in dgm's own form, in the order of its calls."""
-    reader = CallReader(run.store, run.traces)
+    reader = CallReader(run.store)
     return [reader.exchange(call) for call in run.store.calls(action)]
 
 

@@ -114,7 +114,7 @@ def test_a_row_that_holds_no_request_is_named(folder: Path, request_: object) ->
         call = ModelCalled(ActionId(0), 1, "m", "solve")
         run.commit([call], lambda log: log.execute("INSERT INTO calls VALUES (0, 1, ?, NULL)", (request_,)))
         with pytest.raises(ArchiveCorrupt, match=r"^action 0, call 1: its request cannot be read"):
-            CallReader(run.store, run.traces).request(call)
+            CallReader(run.store).request(call)
 
 
 def test_an_exchange_that_is_none_of_its_protocol_is_named(folder: Path) -> None:
@@ -125,7 +125,7 @@ def test_an_exchange_that_is_none_of_its_protocol_is_named(folder: Path) -> None
         row = (_packed(wire="messages", body=body), reply)
         run.commit([call], lambda log: log.execute("INSERT INTO calls VALUES (0, 1, ?, ?)", row))
         with pytest.raises(ArchiveCorrupt, match=r"^action 0, call 1: its exchange cannot be read"):
-            CallReader(run.store, run.traces).exchange(call)
+            CallReader(run.store).exchange(call)
 
 
 @pytest.mark.parametrize("digest", ["../../../etc/passwd", "", "ab", "A" * 64, "a" * 63 + "\n"])
@@ -139,7 +139,7 @@ def test_a_request_that_builds_on_a_path_is_refused(folder: Path) -> None:
         asked = run.traces.put(b'{"base": "../../../etc/passwd", "messages": []}')
         call = ModelCalled(ActionId(0), 1, "m", "solve", asked, asked, Usage())
         run.append(call)
-        reader = CallReader(run.store, run.traces)
+        reader = CallReader(run.store)
         with pytest.raises(ArchiveCorrupt, match="is not the name of a trace"):
             reader.request(call)
         with pytest.raises(ArchiveCorrupt, match="nested deeper"):

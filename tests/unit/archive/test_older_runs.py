@@ -51,7 +51,7 @@ def tools(calls):
 
 def summary(run):
     """The number of calls, and a digest of all that is read of them."""
-    reader, found = CallReader(run.store, run.traces), []
+    reader, found = CallReader(run.store), []
     for item in run.store.read():
         call = item.event
         if isinstance(call, ModelCalled):

@@ -140,7 +140,7 @@ def test_a_long_conversation_comes_along(tmp_path: Path) -> None:
     assert verify(tmp_path / "back")["exchanges"] == 40
     with Run.open(tmp_path / "back") as back:
         calls = [item.event for item in back.store.read() if isinstance(item.event, ModelCalled)]
-        request, reply = CallReader(back.store, back.traces).exchange(calls[-1])
+        request, reply = CallReader(back.store).exchange(calls[-1])
         assert len(request.messages) == 79
         assert request.messages[0].text == "mend a: with <key>"
         assert reply.text == "39: with <key>"

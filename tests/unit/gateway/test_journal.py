@@ -311,7 +311,7 @@ def told(folder, lent, texts=TEXTS):
                 with opened.lend(ACTION, "solve") as lease:
                     async with client(opened, lease.token) as http:
                         answers = [await http.post("/chat/completions", json=chat(text)) for text in texts]
-            reader = CallReader(run.store, run.traces)
+            reader = CallReader(run.store)
             kept = [str(reader.exchange(call)[0].messages) for call in run.store.calls(ACTION)]
             ((size,),) = run.store.query("SELECT sum(length(request)) FROM calls")
         return (
