@@ -73,7 +73,7 @@ $(MUTANTS)/.ready: constraints.txt
 	$(MUTANTS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt cosmic-ray
 	@touch $@
 
-# Tests that need an engine are nowhere else (tests/unit/support/test_folders.py); the longest come first.
+# Tests that need an engine are nowhere else; the longest come first.
 ENGINE_TESTS := tests/e2e tests/docker
 
 # It stops the engine, so it has it to itself.
@@ -128,8 +128,8 @@ docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "look at dist/site/index.html"
 
-perf: $(READY) sandbox $(MODEL_VENV)/.ready
-	for script in tests/perf/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+perf: $(READY) sandbox
+	for script in tests/perf/bench_*.py; do echo "== $$script"; $(BIN)/python -m tests.perf.$$(basename $$script .py) || exit 1; done
 
 # Made anew whenever the starter suite or what runs its tests changes: replays want the suite as it was.
 example: $(READY) sandbox

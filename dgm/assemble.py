@@ -1,10 +1,7 @@
 """Assembly of a run's parts from its settings; the only module that knows them all."""
 
-import asyncio
 import logging
 import platform
-import shutil
-import tempfile
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -23,13 +20,12 @@ from dgm.archive.this_machine import machine_name
 from dgm.benchmarks.grader_version import differ_in_grader, name_grader
 from dgm.benchmarks.opening import check_images, open_suite, statement_of
 from dgm.benchmarks.opening import parts as benchmark_parts
-from dgm.config import LimitSettings, Settings
+from dgm.config import Settings
 from dgm.domain import SEED, ActionId, Budget, Split, TaskId
-from dgm.errors import Infrastructure, UserError
+from dgm.errors import UserError
 from dgm.gateway.journal import RunJournal
-from dgm.gateway.lease import CallLimits
 from dgm.gateway.ledger import Ledger
-from dgm.gateway.server import Gateway, LendingRules
+from dgm.gateway.server import LendingRules
 from dgm.meta import registry
 from dgm.meta.editors import freeze_editor, load_editor
 from dgm.meta.prompts import KEY as PROMPTS
@@ -40,7 +36,7 @@ from dgm.meta.seeds import read_seed, read_seed_with_origin, seed_of
 from dgm.models.builtin import DryRun
 from dgm.models.choose import OFFLINE, OFFLINE_VERSION, all_names, drawing_of, open_models
 from dgm.policies.registry import POLICIES, open_policy, refuse_idle
-from dgm.protocols import Benchmark, LentModel, Needs, Operator, SandboxEngine, WireModel
+from dgm.protocols import Benchmark, LentModel, Needs, Operator, SandboxEngine
 from dgm.sandboxes.choose import choose, publish_changes, tell_nodes
 from dgm.sandboxes.engine_address import note_engine
 from dgm.sandboxes.threads import allow_threads
@@ -50,7 +46,7 @@ from dgm.search.endless import check_budget_ends_run
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.model_checks import prices_of
 from dgm.search.run_controller import RunController
-from dgm.worker.supplies import AgentSupplies
+from dgm.worker.session import LentModels, call_limits, open_session
 from dgm.worker.worker import Worker, commit_seed
 
 log = logging.getLogger(__name__)
@@ -71,13 +67,6 @@ class RunParts:
 
     engine: SandboxEngine
     benchmark: Benchmark
-
-
-def call_limits(limits: LimitSettings) -> CallLimits:
-    """Return the limits on the model calls of one action."""
-    return CallLimits(
-        calls=limits.calls, tokens=limits.tokens, usd=limits.usd, output_tokens=limits.output_tokens
-    )
 
 
 def parts_of(settings: Settings) -> RunParts:
@@ -298,56 +287,31 @@ async def open_worker(
     run: Run, settings: Settings, parts: RunParts, on_event: OnEvent = lambda _: None
 ) -> AsyncIterator[Worker]:
     """Open a worker with everything that it needs; the gateway and all sandboxes end with it."""
-    labels = {"dgm.run": run.config["id"], "dgm.host": machine_name()}
     allow_threads(THREADS_PER_WORKER * settings.workers)
-    await parts.engine.reap(labels)
+    await parts.engine.reap({"dgm.run": run.config["id"], "dgm.host": machine_name()})
     note_engine(run.config["id"], parts.engine.name)
     models: dict[str, LentModel] = {**open_models(settings), "dry-run": DryRun()}
     models["probe"] = models["solve"]
     journal = RunJournal(run, on_event)
     journal.book_cut_calls()
-    for model in models.values():
-        if isinstance(model, WireModel):
-            model.adopt(journal, run.tree.model_facts.abilities.get(model.name))
-    # Only the writer of a run gets here, so a folder of the same name belongs to a dead process.
-    mine = f"dgm-gateway-{run.config['id']}-"
-    for left in Path(tempfile.gettempdir()).glob(mine + "*"):
-        shutil.rmtree(left, ignore_errors=True)
-    folder = Path(tempfile.mkdtemp(prefix=mine))
-    supplies = AgentSupplies(parts.engine, run.source(SEED))
-    spec = await supplies.home_spec(labels)
-    # Whatever is missing is installed before anything is paid for.
-    await supplies.supply(spec)
-    ledger = Ledger(prices_of(settings), lambda: run.tree.spend, lambda: run.tree.budget)
-    try:
-        limits = call_limits(settings.limits)
-        rules = LendingRules(settings.models.aliases, drawing_of(settings), run_settings.fixed_name_of(run))
-        async with (
-            Gateway(folder, journal, models, ledger, limits, rules) as gateway,
-            publish_changes(
-                gateway.caller.count_live,
-                partial(write_live_calls, run.folder),
-                partial(remove_live_calls, run.folder),
-            ),
-            tell_nodes(run.folder, parts.engine),
-        ):
-            yield Worker(
-                run=run,
-                engine=parts.engine,
-                gateway=gateway,
-                benchmark=parts.benchmark,
-                operators=operators_of(run, settings),
-                settings=settings,
-                spec=spec,
-                supplies=supplies,
-            )
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        await asyncio.gather(*(model.close() for model in set(models.values())))
-        try:
-            await parts.engine.reap(labels)
-        except Infrastructure as error:
-            log.warning("sandboxes may be left until the run is resumed: %s", error)
+    lent = LentModels(
+        models,
+        journal,
+        Ledger(prices_of(settings), lambda: run.tree.spend, lambda: run.tree.budget),
+        call_limits(settings.limits),
+        LendingRules(settings.models.aliases, drawing_of(settings), run_settings.fixed_name_of(run)),
+        run.tree.model_facts.abilities,
+    )
+    async with (
+        open_session(parts.engine, run.source(SEED), settings.limits, lent, run.config["id"]) as session,
+        publish_changes(
+            session.gateway.caller.count_live,
+            partial(write_live_calls, run.folder),
+            partial(remove_live_calls, run.folder),
+        ),
+        tell_nodes(run.folder, parts.engine),
+    ):
+        yield Worker(run, session, parts.benchmark, operators_of(run, settings), settings)
 
 
 @asynccontextmanager
@@ -356,5 +320,5 @@ async def search(run: Run, settings: Settings, parts: RunParts, on_event: OnEven
     policy = open_policy(settings, needs_of(settings))
     async with open_worker(run, settings, parts, on_event) as worker:
         controller = RunController(run, settings, registry.needs_of(worker.operators))
-        hooks = LoopHooks(on_event, GatewayAvailability(worker.gateway), goals=open_goals(run))
+        hooks = LoopHooks(on_event, GatewayAvailability(worker.session.gateway), goals=open_goals(run))
         yield Search(controller, policy, worker, settings, hooks)

@@ -16,12 +16,11 @@ from dgm.api.watcher import Watcher
 from dgm.archive.begun_checks import begin_checks, end_checks
 from dgm.archive.events import Event
 from dgm.archive.finding import archive_folders
-from dgm.archive.run import Run
+from dgm.archive.run import Run, RunKind
 from dgm.config import Settings
 from dgm.consents import remember_own
 from dgm.domain import SEED, Budget
 from dgm.errors import Hint, Infrastructure, UserError
-from dgm.evaluation.evaluating import PLAN as EVALUATION
 from dgm.meta.seeds import read_seed, seed_of
 from dgm.models.auto import settle_auto
 from dgm.models.choose import AUTO, all_names
@@ -36,7 +35,6 @@ from dgm.search.mending import change_event, withdraw_refused_verdicts
 from dgm.search.model_checks import check_models, note_checks, worst_of_checks
 from dgm.search.run_settings import require_consent
 from dgm.search.stopping import perform_until_stopped
-from dgm.simulation import PLAN as SIMULATION
 from dgm.worker.rehearsal import rehearse
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
@@ -182,12 +180,12 @@ def check_is_search(run: Run) -> None:
     Raises:
         UserError: the run is an evaluation or simulated.
     """
-    if EVALUATION in run.config:
+    if run.kind is RunKind.SIMULATION:
+        raise UserError(f"{run.name} is simulated; it continues where its simulation is repeated")
+    if run.kind is not RunKind.SEARCH:
         raise UserError(
             f"{run.name} is an evaluation, not a search; it continues where its command is repeated"
         )
-    if SIMULATION in run.config:
-        raise UserError(f"{run.name} is simulated; it continues where its simulation is repeated")
 
 
 def name_models(settings: Settings, watcher: Watcher) -> Settings:

@@ -40,7 +40,7 @@ from dgm.archive.run import Run
 from dgm.domain import Snapshot, Split, Task
 from dgm.errors import UserError
 from dgm.evaluation.ablation import DIFFERENCE, Effect, PartEffect, fewest_tasks, judge_parts, tasks_to_show
-from dgm.evaluation.evaluating import EvaluationProgress
+from dgm.evaluation.schedule import EvaluationProgress
 from dgm.meta.contract import read_contract
 from dgm.meta.removable_parts import remove_each_part
 from dgm.models.pricing import Price
@@ -249,7 +249,7 @@ def _read_progress(
         return 0, None
     with Run.open(folder) as run:
         plan = make_plan(run, request, tasks)
-        return len(plan.all()) - len(EvaluationProgress(run).missing(plan)), run.tree.budget.usd
+        return len(plan.wanted) - len(EvaluationProgress.read(run).missing(plan.wanted)), run.tree.budget.usd
 
 
 def _read_turns(folder: Path) -> dict[str, int | None]:

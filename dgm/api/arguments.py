@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,7 +10,8 @@ from types import MappingProxyType
 from typing import Any
 
 from dgm import plugins
-from dgm.config import Settings, resolve
+from dgm.archive.changes import merge_tables
+from dgm.config import Settings, resolve, validate_settings
 from dgm.errors import UserError
 from dgm.models.scripted import Script, lend_script
 from dgm.sandboxes.engine_address import use_engine
@@ -99,6 +100,30 @@ def use_settings(settings: SettingValues | None, flags: Mapping[str, Any] = EMPT
     others, engines = split_engine(settings)
     with use_engine(engines):
         yield resolve(None, others, flags)
+
+
+def apply_assignments(
+    base: Mapping[str, Any], assignments: Iterable[str] | Mapping[str, Any], allowed: Sequence[str], who: str
+) -> Settings:
+    """Return settings with some of them replaced, of which only some are allowed.
+
+    Args:
+        base: the settings to start from, as JSON.
+        assignments: as ``dgm.config.resolve`` takes them.
+        allowed: top-level names of settings that may be set.
+        who: the subject of the message, for example "a live replay".
+
+    Raises:
+        UserError: a setting is unknown, does not fit or may not be set here.
+    """
+    changes = resolve(None, assignments, {}).model_dump(mode="json", exclude_unset=True)
+    other = sorted(set(changes) - set(allowed))
+    if other:
+        names = [name if name in ("workers", "sandbox") else f"{name}.*" for name in allowed]
+        raise UserError(
+            f"{other[0]}: {who} sets {', '.join(names[:-1])} and {names[-1]} only", argument="settings"
+        )
+    return validate_settings(merge_tables(base, changes), {"": "settings"})
 
 
 def path_of(given: str | Path | None) -> Path | None:

@@ -10,12 +10,11 @@ from dgm.archive.approvals import ApprovalAnswer, UnreadableApproval, WaitingChi
 from dgm.archive.events import ActionLost, AgentBorn, AgentStillborn
 from dgm.archive.finding import find_run
 from dgm.archive.history import writer
-from dgm.archive.run import Run
+from dgm.archive.run import Run, RunKind
 from dgm.archive.stop_request import stop_run
 from dgm.domain import ActionId
 from dgm.errors import UserError
 from dgm.render.safe import one_line
-from dgm.simulation import PLAN as SIMULATION
 from dgm.views.values import View
 
 REASON_CELLS = 300
@@ -191,7 +190,9 @@ def describe_decided(run: Run, action: ActionId) -> str:
 
 def _check_gate(run: Run) -> None:
     if not run.config.get("settings", {}).get("gates", {}).get("approve"):
-        why = "is simulated" if SIMULATION in run.config else "asks nobody, because gates.approve is off"
+        why = (
+            "is simulated" if run.kind is RunKind.SIMULATION else "asks nobody, because gates.approve is off"
+        )
         raise UserError(
             f"{run.name} {why}; children wait in runs that begin with the setting gates.approve=true"
         )

@@ -14,6 +14,7 @@ from dgm.analysis.best import find_agent
 from dgm.api.agents import RunAgent
 from dgm.api.arguments import (
     SettingValues,
+    apply_assignments,
     assignments_of,
     check_amount,
     check_workers,
@@ -39,10 +40,8 @@ from dgm.archive.run import Run
 from dgm.archive.this_machine import machine_name
 from dgm.benchmarks.opening import make_paths_absolute
 from dgm.config import Settings
-from dgm.domain import Agent, Snapshot, Split, Task
+from dgm.domain import Agent, Evaluate, Snapshot, Split, Task, TaskId
 from dgm.errors import AgentFault, Hint, UserError
-from dgm.evaluation.evaluating import EvaluationPlan, EvaluationProgress, Schedule, apply_assignments
-from dgm.evaluation.exam import enter_under_key, find_entered
 from dgm.evaluation.predictions import (
     SUFFIXES,
     Grader,
@@ -51,6 +50,7 @@ from dgm.evaluation.predictions import (
     read_predictions,
     swebench_report,
 )
+from dgm.evaluation.schedule import EvaluationPlan, EvaluationProgress, Schedule, enter, find_entered
 from dgm.launch import check_models_again, name_models
 from dgm.meta.contract import read_contract
 from dgm.meta.seeds import read_seed
@@ -58,7 +58,7 @@ from dgm.models.choose import names_by_role
 from dgm.models.scripted import Script
 from dgm.paths import SEEDS
 from dgm.protocols import Benchmark
-from dgm.replay.recorded import choose_sandbox
+from dgm.replay.again import choose_sandbox
 from dgm.sandboxes.engine_address import use_engine
 from dgm.search.availability import GatewayAvailability
 from dgm.search.loop import LoopHooks, Search
@@ -124,6 +124,8 @@ class EvaluationRequest:
     chosen: EvaluationChoice
     named_model: bool = False
     """True if the folder's name contains the model."""
+    pairs: Sequence[tuple[str, TaskId]] | None = None
+    """Only these pairs of an agent's key and a task; None: every agent on every task."""
 
     @property
     def split(self) -> str:
@@ -289,13 +291,32 @@ def make_request(
         base=run.folder if run else next(archive_folders()).absolute(),
         prefix="evaluate" if run else "evaluate-" + "-".join(contestant.key[:8] for contestant in unique),
         of=run.config["id"] if run else "",
-        settings=_build_settings(run, chosen, watcher),
+        settings=build_settings(run, chosen, watcher),
         chosen=chosen,
         named_model=bool(chosen.model),
     )
 
 
-def _build_settings(run: Run | None, chosen: EvaluationChoice, watcher: Watcher) -> Settings:
+def build_settings(
+    run: Run | None,
+    chosen: EvaluationChoice,
+    watcher: Watcher,
+    allowed: Sequence[str] = SETTABLE,
+    who: str = "an evaluation",
+) -> Settings:
+    """Return the settings of an evaluation: the run's with another model for all roles.
+
+    Args:
+        run: None: the defaults.
+        chosen: changes of the settings.
+        watcher: is asked about a model that costs money.
+        allowed: top-level names of settings that may be set.
+        who: the subject of the message about another one.
+
+    Raises:
+        ConsentNeeded: the run may be a stranger's, and names addresses of its own.
+        UserError: a setting is unknown, does not fit or may not be set here.
+    """
     before = assemble.settings_of(run) if run else Settings()
     base = before.model_dump(mode="json")
     # An evaluation neither improves nor diagnoses: no other model needs to be there, or be paid.
@@ -303,16 +324,18 @@ def _build_settings(run: Run | None, chosen: EvaluationChoice, watcher: Watcher)
     base["models"] |= {"solve": None, "improve": None, "diagnose": None}
     if run:
         base["sandbox"] = choose_sandbox(run)
-    settings = _assign(base, chosen, SETTABLE)
+    settings = _assign(base, chosen, allowed, who)
     if run:
         require_consent(run, settings)
     return name_models(settings, watcher)
 
 
-def _assign(base: dict[str, Any], chosen: EvaluationChoice, allowed: Sequence[str]) -> Settings:
+def _assign(
+    base: dict[str, Any], chosen: EvaluationChoice, allowed: Sequence[str], who: str = "an evaluation"
+) -> Settings:
     changes = {"benchmark": chosen.benchmark, "workers": chosen.workers}
     base |= {key: value for key, value in changes.items() if value is not None}
-    return make_paths_absolute(apply_assignments(base, chosen.assignments, allowed, "an evaluation"))
+    return make_paths_absolute(apply_assignments(base, chosen.assignments, allowed, who))
 
 
 async def prepare(request: EvaluationRequest, watcher: Watcher) -> EvaluationSession:
@@ -346,21 +369,32 @@ async def prepare(request: EvaluationRequest, watcher: Watcher) -> EvaluationSes
     if not (folder / "run.json").exists():
         await _rehearse(request.contestants, settings, parts, watcher)
     run = await open_evaluation(folder, plan, settings, parts, watcher)
+    return await begin_session(run, request, parts, tasks, watcher)
+
+
+async def begin_session(
+    run: Run, request: EvaluationRequest, parts: assemble.RunParts, tasks: Sequence[Task], watcher: Watcher
+) -> EvaluationSession:
+    """Enter the agents in an evaluation and begin a session, unless all of it was done before.
+
+    The caller closes the session's run; an error closes it at once.
+    """
     try:
-        return await _begin(run, request, parts, tasks, watcher)
+        return await _begin_session(run, request, parts, tasks, watcher)
     except BaseException:
         run.close()
         raise
 
 
-async def _begin(
+async def _begin_session(
     run: Run, request: EvaluationRequest, parts: assemble.RunParts, tasks: Sequence[Task], watcher: Watcher
 ) -> EvaluationSession:
-    """Enter the agents and begin a session, unless all of it was done before."""
     max_usd = request.chosen.max_usd
     if run.tree.agents:
         plan = make_plan(run, request, tasks)
-        if len(plan.agents) == len(request.contestants) and not EvaluationProgress(run).missing(plan):
+        if len(plan.agents) == len(request.contestants) and not EvaluationProgress.read(run).missing(
+            plan.wanted
+        ):
             return _session_of(run, request, parts, tasks, missing=False)
         # Find this out before any model is called.
         _find_usd_limit(run, max_usd)
@@ -369,7 +403,7 @@ async def _begin(
         checks = await check_models_again(run, request.settings, watcher)
         note_checks(run, request.settings, checks)
     for contestant in request.contestants:
-        enter_under_key(run, contestant.key, contestant.source)
+        enter(run, contestant.key, contestant.source)
     session = _session_of(run, request, parts, tasks, missing=True)
     session.begin(_find_usd_limit(run, max_usd))
     return session
@@ -383,9 +417,9 @@ def _session_of(
     @asynccontextmanager
     async def open_search(on_event: Callable[[Recorded], None]) -> AsyncIterator[Search]:
         async with assemble.open_worker(run, request.settings, parts, on_event) as worker:
-            hooks = LoopHooks(on_event, GatewayAvailability(worker.gateway))
+            hooks = LoopHooks(on_event, GatewayAvailability(worker.session.gateway))
             controller = RunController(run, request.settings)
-            yield Search(controller, Schedule(plan), worker, request.settings, hooks)
+            yield Search(controller, Schedule(lambda _: plan.wanted), worker, request.settings, hooks)
 
     return EvaluationSession(
         run=run,
@@ -403,12 +437,11 @@ def _session_of(
 
 def make_plan(run: Run, request: EvaluationRequest, tasks: Sequence[Task]) -> EvaluationPlan:
     """Return the plan of those agents that are entered in the evaluation."""
-    agents = [find_entered(run, contestant.key) for contestant in request.contestants]
-    return EvaluationPlan(
-        tuple(agent for agent in agents if agent is not None),
-        tuple(task.id for task in tasks),
-        request.chosen.attempts,
-    )
+    entered = {contestant.key: find_entered(run, contestant.key) for contestant in request.contestants}
+    ids = {key: agent for key, agent in entered.items() if agent is not None}
+    if request.pairs is not None:
+        return EvaluationPlan([Evaluate(ids[key], task) for key, task in request.pairs if key in ids])
+    return EvaluationPlan.all_pairs(list(ids.values()), [task.id for task in tasks], request.chosen.attempts)
 
 
 def _common_packages(contestants: Sequence[Contestant]) -> list[str]:
@@ -504,8 +537,8 @@ async def _grade(file: Path, chosen: EvaluationChoice, watcher: Watcher) -> Eval
         "grading": settings.grading.model_dump(mode="json"),
     }
     with await open_evaluation(folder, plan, settings, parts, None) as run:
-        agent = enter_under_key(run, predictions.model, predictions.source, GRADED)
-        wanted = EvaluationPlan((agent,), tuple(task.id for task in tasks))
+        agent = enter(run, predictions.model, predictions.source, GRADED)
+        wanted = EvaluationPlan.all_pairs((agent,), tuple(task.id for task in tasks))
         session = EvaluationSession(
             run=run,
             benchmark=parts.benchmark,
@@ -515,7 +548,7 @@ async def _grade(file: Path, chosen: EvaluationChoice, watcher: Watcher) -> Eval
             plan=wanted,
             tasks=tasks,
             open_search=_open_grading(run, wanted, predictions, settings, parts),
-            missing=bool(EvaluationProgress(run).missing(wanted)),
+            missing=bool(EvaluationProgress.read(run).missing(wanted.wanted)),
         )
         if session.missing:
             session.begin(None)
@@ -537,7 +570,7 @@ def _open_grading(
         try:
             grader = Grader(run, parts.benchmark, predictions, labels)
             controller = RunController(run, settings)
-            yield Search(controller, Schedule(plan), grader, settings, LoopHooks(on_event))
+            yield Search(controller, Schedule(lambda _: plan.wanted), grader, settings, LoopHooks(on_event))
         finally:
             await asyncio.shield(parts.engine.reap(labels))
 

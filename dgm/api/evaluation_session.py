@@ -9,7 +9,7 @@ import platform
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +17,13 @@ from dgm import assemble
 from dgm.analysis.budgets import Ending, Reason
 from dgm.api.watcher import Watcher
 from dgm.archive.events import Recorded, RunStarted
-from dgm.archive.run import Run
+from dgm.archive.run import Run, RunKind
 from dgm.config import Settings
 from dgm.consents import remember_own
 from dgm.domain import Budget, Split, Task, Usage
 from dgm.errors import Hint, UserError
-from dgm.evaluation.evaluating import (
-    PLAN,
-    AgentResult,
-    EvaluationPlan,
-    EvaluationProgress,
-    collect_results,
-    compare_first_attempts,
-    count_expected,
-)
+from dgm.evaluation.results import AgentResult, collect_results, compare_first_attempts
+from dgm.evaluation.schedule import EvaluationPlan, EvaluationProgress
 from dgm.models.reach import list_reach
 from dgm.protocols import Benchmark
 from dgm.search.loop import Search
@@ -70,9 +63,13 @@ class EvaluationSession:
         Args:
             usd: limit over all sessions in USD; None: no limit.
         """
-        expected = count_expected(self.run, EvaluationProgress(self.run).missing(self.plan))
-        budget = Budget(evaluations=expected, usd=usd)
-        resumed = self.run.tree.evaluations > 0
+        tree, budget = self.run.tree, Budget(usd=usd)
+        if self.run.kind is RunKind.EVALUATION:
+            # Actions that were begun for an earlier plan are ended, too.
+            begun = [*tree.pending.values(), *tree.to_redo().values()]
+            missing = {*EvaluationProgress.read(self.run).missing(self.plan.wanted), *begun}
+            budget = replace(budget, evaluations=tree.evaluations + len(missing))
+        resumed = tree.evaluations > 0
         self.run.append(RunStarted(budget, self.plan.tasks, resumed=resumed, kernel=platform.release()))
 
     async def perform(self, watcher: Watcher) -> Ending:
@@ -157,6 +154,7 @@ async def open_evaluation(
     settings: Settings,
     parts: assemble.RunParts,
     watcher: Watcher | None,
+    kind: RunKind = RunKind.EVALUATION,
 ) -> Run:
     """Open the evaluation in a folder for writing; create it if there is none.
 
@@ -166,6 +164,7 @@ async def open_evaluation(
         settings: frozen in a new one.
         parts: frozen in a new one.
         watcher: hears of the models' checks; None: no model is called.
+        kind: of a new run.
 
     Raises:
         UserError: the folder holds something else, or was begun with other settings.
@@ -176,13 +175,13 @@ async def open_evaluation(
         if watcher:
             watcher.models_checked(settings, checks)
         remember_own(list_reach(settings))
-        new = Run.create(folder, {**assemble.record_of(folder, settings, parts), PLAN: plan})
+        new = Run.create(folder, {**assemble.record_of(folder, settings, parts), "kind": kind, "plan": plan})
         if watcher:
             note_checks(new, settings, checks)
         return new
     run = Run.open(folder, write=True)
     try:
-        _check_plan(run, plan)
+        _check_plan(run, kind, plan)
     except BaseException:
         run.close()
         raise
@@ -197,11 +196,10 @@ _CHANGES = {
 }
 
 
-def _check_plan(run: Run, plan: Mapping[str, Any]) -> None:
-    before = run.config.get(PLAN)
-    if before is None:
+def _check_plan(run: Run, kind: RunKind, plan: Mapping[str, Any]) -> None:
+    if run.kind is not kind:
         raise UserError(f"{run.folder} holds something else than an evaluation", argument="into")
-    then, now = dict(_iter_leaves(before)), dict(_iter_leaves(plan))
+    then, now = dict(_iter_leaves(run.plan)), dict(_iter_leaves(plan))
     for key in {**then, **now}:
         if then.get(key) != now.get(key):
             other = _CHANGES.get(key, f"{key} {then.get(key)!r}, not {now.get(key)!r}")

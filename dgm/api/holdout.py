@@ -12,21 +12,22 @@ from dgm.analysis.best import best_of
 from dgm.analysis.budgets import Ending, Reason
 from dgm.api.watcher import Watcher
 from dgm.archive.events import Control, Recorded, RunStarted
-from dgm.archive.run import Run
+from dgm.archive.run import Run, RunKind
 from dgm.config import Settings
 from dgm.domain import SEED, Agent, Budget, Split, TaskId
 from dgm.errors import UserError
 from dgm.evaluation.control import (
+    FOLDER,
     ControlCost,
-    Examination,
-    ExamProgress,
-    control_of,
-    count_missing_attempts,
+    HoldoutSchedule,
+    count_evaluations,
     enter_control,
     estimate_cost,
     name_candidates,
+    plan_control,
+    read_attempts,
 )
-from dgm.evaluation.exam import FOLDER, enter_agent, find_candidate
+from dgm.evaluation.schedule import EvaluationProgress, enter_agent, find_entered
 from dgm.models.choose import BUILTIN, names_by_role
 from dgm.render import fmt
 from dgm.search.availability import GatewayAvailability
@@ -68,7 +69,7 @@ async def perform_holdout(
     settings = assemble.settings_of(run)
     if workers is not None:
         settings = settings.model_copy(update={"workers": workers})
-    control = plan_control(run, settings, control_attempts) if control_attempts else None
+    control = choose_control(run, settings, control_attempts) if control_attempts else None
     parts = assemble.parts_of(settings.model_copy(update={"sandbox": run.config["sandbox"]}))
     tasks = [task.id for task in parts.benchmark.tasks(Split.HOLDOUT)]
     if not tasks:
@@ -98,18 +99,21 @@ async def perform_holdout(
             raise UserError(f"{price}: not confirmed, so nothing was performed or spent", argument="control")
     checks = await check_models(settings, run.tree.model_facts.abilities)
     watcher.models_checked(settings, checks)
-    with open_holdout(run, settings, parts) as exam:
-        begin_holdout(exam, run, agents, usd, parts, control)
-        note_checks(exam, settings, checks)
-        names = name_candidates(exam, run, agents[-1])
-        progress = ExamProgress(exam, names, cost.attempts if cost else 0)
+    with open_holdout(run, settings, parts) as holdout:
+        begin_holdout(holdout, run, agents, usd, parts, control)
+        note_checks(holdout, settings, checks)
+        names = name_candidates(holdout, run, agents[-1])
+        progress = EvaluationProgress.read(holdout)
+        expected = cost.attempts if cost else 0
 
         def on_event(recorded: Recorded) -> None:
             progress.observe(recorded)
             watcher.event(recorded)
 
-        with watcher.show(exam, None, names, progress.counts):
-            return await perform_attempts(exam, settings, parts, on_event, begins=watcher.begins)
+        with watcher.show(
+            holdout, None, names, lambda: count_evaluations(holdout, progress, names, expected)
+        ):
+            return await perform_attempts(holdout, settings, parts, on_event, begins=watcher.begins)
 
 
 def open_holdout(run: Run, settings: Settings, parts: assemble.RunParts) -> Run:
@@ -117,12 +121,12 @@ def open_holdout(run: Run, settings: Settings, parts: assemble.RunParts) -> Run:
     folder = run.folder / FOLDER
     assemble.check_benchmark(run, parts)
     if not (folder / "run.json").exists():
-        return Run.create(folder, assemble.record_of(folder, settings, parts))
+        return Run.create(folder, {**assemble.record_of(folder, settings, parts), "kind": RunKind.HOLDOUT})
     return Run.open(folder, write=True)
 
 
 async def perform_attempts(
-    exam: Run,
+    holdout: Run,
     settings: Settings,
     parts: assemble.RunParts,
     on_event: Callable[[Recorded], None],
@@ -134,18 +138,18 @@ async def perform_attempts(
     """
 
     async def work(hand_over: Callable[[Search], None]) -> Ending:
-        async with assemble.open_worker(exam, settings, parts, on_event) as worker:
-            around = LoopHooks(on_event, GatewayAvailability(worker.gateway))
-            search = Search(RunController(exam, settings), Examination(), worker, settings, around)
+        async with assemble.open_worker(holdout, settings, parts, on_event) as worker:
+            around = LoopHooks(on_event, GatewayAvailability(worker.session.gateway))
+            search = Search(RunController(holdout, settings), HoldoutSchedule(), worker, settings, around)
             hand_over(search)
             begins(search)
             return await search.go()
 
-    return await perform_until_stopped(exam, work)
+    return await perform_until_stopped(holdout, work)
 
 
 def begin_holdout(
-    exam: Run,
+    holdout: Run,
     run: Run,
     agents: Sequence[Agent],
     usd: float | None,
@@ -155,25 +159,25 @@ def begin_holdout(
     """Enter agents of a run into its holdout evaluation.
 
     Args:
-        exam: from ``open_holdout``.
+        holdout: from ``open_holdout``.
         run: the search.
         agents: the seed first.
         usd: limit on the cost over all its sessions, in USD.
         parts: of the run.
-        control: from ``control_of``; None: this session makes no attempts for the control of equal spend.
+        control: from ``choose_control``; None: this session makes no attempts for the control of equal spend.
     """
     tasks = tuple(task.id for task in parts.benchmark.tasks(Split.HOLDOUT))
-    resumed = bool(exam.tree.agents)
-    exam.append(
+    resumed = bool(holdout.tree.agents)
+    holdout.append(
         RunStarted(Budget(usd=usd), tasks, resumed=resumed, control=control, kernel=platform.release())
     )
     for agent in agents:
-        enter_agent(exam, run, agent)
+        enter_agent(holdout, run, agent)
     if control is not None:
-        enter_control(exam, run)
+        enter_control(holdout, run)
 
 
-def plan_control(run: Run, settings: Settings, attempts: int) -> Control | None:
+def choose_control(run: Run, settings: Settings, attempts: int) -> Control | None:
     """Return the control of a search; None if the best agent is the seed, so that there is nothing to compare.
 
     Raises:
@@ -186,7 +190,7 @@ def plan_control(run: Run, settings: Settings, attempts: int) -> Control | None:
             "first one and show nothing; leave the control out",
             argument="control",
         )
-    return None if best_of(run) == SEED else control_of(run, attempts)
+    return None if best_of(run) == SEED else plan_control(run, attempts)
 
 
 def describe_cost(cost: ControlCost, workers: int) -> str:
@@ -199,8 +203,10 @@ def describe_cost(cost: ControlCost, workers: int) -> str:
 
 
 def _is_complete(
-    exam: Run, agents: Sequence[Agent], tasks: Sequence[TaskId], control: Control | None
+    holdout: Run, agents: Sequence[Agent], tasks: Sequence[TaskId], control: Control | None
 ) -> bool:
-    entered = [find_candidate(exam, agent) for agent in agents]
-    graded = all(who is not None and all(exam.tree.verdict(who, task) for task in tasks) for who in entered)
-    return graded and (control is None or count_missing_attempts(exam, control) == 0)
+    entered = [find_entered(holdout, agent.commit) for agent in agents]
+    if not all(who is not None and all(holdout.tree.verdict(who, task) for task in tasks) for who in entered):
+        return False
+    # With all first verdicts the number of further attempts is known.
+    return control is None or read_attempts(holdout, control).missing == 0

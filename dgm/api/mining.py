@@ -1,6 +1,5 @@
 """A git repository as a suite of verified tasks (``dgm benchmark mine``)."""
 
-import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -8,7 +7,6 @@ from pathlib import Path
 
 from dgm.api.arguments import SettingValues, check_amount, use_settings
 from dgm.api.running import run_session
-from dgm.archive.this_machine import machine_name
 from dgm.benchmarks.mining.finishing import mine_suite
 from dgm.benchmarks.mining.session import Mining, MiningOptions, open_mining
 from dgm.benchmarks.mining.statements import Ask
@@ -18,13 +16,12 @@ from dgm.domain import Budget
 from dgm.errors import UserError
 from dgm.messages import Request
 from dgm.meta.answers import ask_until_readable, read_object
-from dgm.protocols import SandboxEngine, SandboxSpec
+from dgm.protocols import SandboxEngine
 from dgm.sandboxes.building import SandboxBuilder
 from dgm.sandboxes.choose import choose
 from dgm.steps import OnStep, ignore
 from dgm.views.suite import MiningView
-from dgm.worker.solving import SolveContext, UsageJournal, open_bench
-from dgm.worker.supplies import USUAL
+from dgm.worker.session import UsageJournal, open_solver
 
 RETRIES = 1
 """Further questions where an answer cannot be read."""
@@ -132,9 +129,7 @@ async def _open_asking(
     if not model:
         yield None
         return
-    labels = {"dgm.run": f"mine-{uuid.uuid4().hex}", "dgm.host": machine_name()}
-    context = SolveContext(settings, engine.name, 0.0, Budget(usd=max_usd))
-    async with open_bench(engine, SandboxSpec(USUAL, labels), context, UsageJournal()) as bench:
+    async with open_solver(engine, settings, UsageJournal(), budget=Budget(usd=max_usd)) as bench:
 
         async def ask(request: Request, keys: Sequence[str], skeleton: str) -> Mapping[str, object]:
             return await ask_until_readable(

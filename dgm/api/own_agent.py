@@ -20,7 +20,7 @@ from dgm.meta.contract import FILE, OWN_EDITOR, Contract, read_contract
 from dgm.meta.seeds import SEED_BYTES
 from dgm.models.scripted import Script
 from dgm.paths import asset, seed_folder
-from dgm.protocols import Completed, DryCalls, Work
+from dgm.protocols import Completed, DryCalls, SandboxEngine, Work
 from dgm.render import fmt
 from dgm.sandboxes.choose import choose
 from dgm.search.model_checks import prices_of
@@ -28,7 +28,8 @@ from dgm.steps import OnStep, Step, ignore
 from dgm.views.own_agent import AgentCheckView, Finding, NewAgentView
 from dgm.worker.inspection import Inspection, inspect_agent
 from dgm.worker.own_start import find_start_seconds
-from dgm.worker.solving import SolveContext, SolveResult, UsageJournal, solve
+from dgm.worker.session import UsageJournal
+from dgm.worker.solving import SolveRequest, SolveResult, solve
 
 FOREIGN = ("vendor", "node_modules", "site-packages", "third_party", ".venv", "venv")
 """Folders of code that is not the agent's own."""
@@ -227,7 +228,7 @@ async def _check(
     findings += judge_inspection(contract, inspection)
     if converse and all(finding.level != "stop" for finding in findings):
         on_step(Step("a small task with the model"))
-        findings.append(await _converse(source, settings, engine.name, spent))
+        findings.append(await _converse(source, settings, engine, spent))
     return findings
 
 
@@ -243,11 +244,13 @@ def _judge_manifest(contract: Contract) -> Finding:
     return good("manifest", f"{' '.join(contract.command)} JOB; check: {' '.join(contract.check)}")
 
 
-async def _converse(source: Snapshot, settings: Settings, sandbox: str, spent: UsageJournal) -> Finding:
-    context = SolveContext(settings, sandbox, TRIAL_S)
+async def _converse(
+    source: Snapshot, settings: Settings, engine: SandboxEngine, spent: UsageJournal
+) -> Finding:
     with tempfile.TemporaryDirectory(prefix="dgm-check-") as outside:
         try:
-            result = await solve(source, Path(outside), REPOSITORY, PROBLEM, context, spent)
+            request = SolveRequest(Path(outside), REPOSITORY, PROBLEM, TRIAL_S)
+            result = await solve(source, request, engine, settings, spent)
         except AgentFault as fault:
             return stop("model", f"{fault.stage}: {fault}", "look at what the agent leaves")
     return _judge_conversation(result, spent.usage)

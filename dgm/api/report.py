@@ -12,8 +12,7 @@ from dgm.archive.durable import write_durably
 from dgm.archive.finding import check_unpacked, find_run
 from dgm.archive.run import Run
 from dgm.errors import UserError
-from dgm.evaluation.control import MOST
-from dgm.evaluation.exam import FOLDER
+from dgm.evaluation.control import FOLDER, MAX_ATTEMPTS
 from dgm.views.comparison import ComparisonView, find_runs
 from dgm.views.report import EndingView, ReportView
 
@@ -31,7 +30,7 @@ def report(
     *runs: str | Path | OpenRun,
     holdout: bool = False,
     control: bool = False,
-    control_attempts: int = MOST,
+    control_attempts: int = MAX_ATTEMPTS,
     max_usd: float | None = None,
     workers: int | None = None,
     group_by: str | None = None,

@@ -14,7 +14,14 @@ from pydantic import Field
 from dgm import assemble
 from dgm.analysis.best import find_agent
 from dgm.api.agents import RunAgent
-from dgm.api.arguments import SettingValues, assignments_of, check_amount, model_of, split_engine
+from dgm.api.arguments import (
+    SettingValues,
+    apply_assignments,
+    assignments_of,
+    check_amount,
+    model_of,
+    split_engine,
+)
 from dgm.api.running import run_session
 from dgm.api.watcher import Watcher
 from dgm.archive.finding import find_run
@@ -23,7 +30,6 @@ from dgm.benchmarks.plain_logs import plain_log
 from dgm.config import Settings
 from dgm.domain import Agent, Usage
 from dgm.errors import AgentFault, DgmError, UserError
-from dgm.evaluation.evaluating import apply_assignments
 from dgm.launch import name_models
 from dgm.models.scripted import Script
 from dgm.paths import state_folder
@@ -37,6 +43,7 @@ from dgm.views.values import UsageView, View
 from dgm.worker import solving
 from dgm.worker.leaving import format_left_out
 from dgm.worker.rehearsal import rehearse
+from dgm.worker.session import UsageJournal
 from dgm.worker.user_repository import user_files, write_back
 
 TIME_LIMIT_S = 600.0
@@ -216,14 +223,15 @@ async def _perform(
     for sentence in files.absent:
         report(sentence)
     limit_s = settings.limits.solve_limit_s(TIME_LIMIT_S)
-    context = solving.SolveContext(settings, settings.sandbox, limit_s)
     report(f"starting agent {name} in a sandbox")
-    await rehearse(name, source, choose(settings.sandbox, settings), settings)
+    engine = choose(settings.sandbox, settings)
+    await rehearse(name, source, engine, settings)
     report(f"agent {name} works on a copy of {folder} (at most {limit_s:.0f} s)")
-    spent = solving.UsageJournal()
+    spent = UsageJournal()
+    request = solving.SolveRequest(folder, files.files, problem, limit_s)
     progress = asyncio.create_task(_report_usage(spent, report))
     try:
-        result = await solving.solve(source, folder, files.files, problem, context, spent)
+        result = await solving.solve(source, request, engine, settings, spent)
     except AgentFault as fault:
         _report_output(fault.output, report)
         raise DgmError(
@@ -266,7 +274,7 @@ async def _perform(
     return solution
 
 
-async def _report_usage(spent: solving.UsageJournal, report: OnProgress) -> None:
+async def _report_usage(spent: UsageJournal, report: OnProgress) -> None:
     began = time.monotonic()
     while True:
         await asyncio.sleep(PROGRESS_S)

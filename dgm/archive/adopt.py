@@ -25,7 +25,7 @@ from dgm.archive.git_process import run_git
 from dgm.archive.history import find_unborn
 from dgm.archive.log import APPLICATION_ID, FILE, translate_errors, write_log
 from dgm.archive.objects import make_repository
-from dgm.archive.run import Run, read_config
+from dgm.archive.run import Run, RunKind, read_config
 from dgm.archive.verifying import verify
 from dgm.bounded_reading import open_file, read_file
 from dgm.domain import Digest, Name
@@ -72,7 +72,8 @@ class _Config(Struct):
     settings: _Settings = msgspec.field(default_factory=_Settings)
     versions: dict[str, str | None] = {}
     objects: dict[str, dict[str, str]] = {}
-    replay: dict[str, Any] = {}
+    kind: RunKind = RunKind.SEARCH
+    plan: dict[str, Any] = {}
 
 
 def adopt(source: Path, folder: Path) -> None:

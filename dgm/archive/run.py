@@ -11,6 +11,7 @@ import shutil
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
 
@@ -42,6 +43,19 @@ _FORMAT = 1
 _ENDS = (AgentBorn, AgentStillborn, TaskGraded, ActionLost)
 
 
+class RunKind(StrEnum):
+    """The purpose of a run."""
+
+    SEARCH = "search"
+    HOLDOUT = "holdout"
+    """The evaluation of a search's agents on its holdout tasks."""
+    EVALUATION = "evaluation"
+    """Agents, or the patches of a file, on the tasks of a benchmark."""
+    REPLAY = "replay"
+    """Evaluations of another run, repeated by another model."""
+    SIMULATION = "simulation"
+
+
 class Run:
     """An open run. Reading is safe while another process writes; ``with`` closes it."""
 
@@ -51,6 +65,9 @@ class Run:
         self.name = folder.resolve().name
         self.config = config
         """The resolved configuration, frozen when the run was created."""
+        self.kind = RunKind(config.get("kind", RunKind.SEARCH))
+        self.plan: Mapping[str, Any] = config.get("plan", {})
+        """The facts that must be the same in all sessions of an evaluation, replay or simulation."""
         self.store = store
         self.tree = Tree()
         self.repository = AgentRepository(folder / "agents.git")
@@ -258,4 +275,12 @@ def read_config(path: Path) -> Mapping[str, Any]:
         )
     if not isinstance(config, dict):
         raise ArchiveCorrupt(f"{path}: its config is not a table; restore it from a copy")
-    return config
+    return {**_name_kind(config, path.parent), **config}
+
+
+def _name_kind(config: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
+    """Return the kind and plan of a run of the previous version, which marked them by a key of the kind's name."""
+    for kind in (RunKind.EVALUATION, RunKind.REPLAY, RunKind.SIMULATION):
+        if kind in config:
+            return {"kind": kind, "plan": config[kind]}
+    return {"kind": RunKind.HOLDOUT} if folder.name == "holdout" and "kind" not in config else {}

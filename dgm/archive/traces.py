@@ -5,7 +5,7 @@ An event names a trace by the SHA-256 of its bytes. So equal traces are stored o
 
 import hashlib
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,18 +16,13 @@ from dgm.errors import ArchiveCorrupt
 
 DEFAULT_LIMIT = 1_000_000
 """Maximum size of a stored trace in bytes, unless the caller sets another one."""
-MAX_BYTES = 256_000_000
-"""Maximum size of any trace in bytes; reading stops there."""
-_PIECE = 1 << 20
 
 
 class Traces:
     """The traces of a run, each a zlib stream in the table ``blobs`` of its log."""
 
-    def __init__(self, log: Log, below: "Traces | None" = None) -> None:
-        """Create the traces of a log; those that it lacks are read from ``below``."""
+    def __init__(self, log: Log) -> None:
         self._log = log
-        self._below = below
 
     def put(self, data: bytes, limit: int | None = DEFAULT_LIMIT) -> Digest:
         """Keep ``data`` until an event that names it is appended, and return its name.
@@ -53,8 +48,6 @@ class Traces:
         packed = self._log.pending.get(digest)
         if packed is None:
             rows = self._log.query("SELECT zlib FROM blobs WHERE sha256 = ?", (digest,))
-            if not rows and self._below:
-                return self._below.get(digest)
             if not rows:
                 raise ArchiveCorrupt(f"{self._log.path}: trace {digest[:80]} is missing")
             packed = rows[0][0]
@@ -78,32 +71,6 @@ class Traces:
         data = self.get(digest)
         with refuse_odd_values(f"{self._log.path}: trace {digest}"):
             yield parse_json(data)
-
-
-def inflate(pieces: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:
-    """Yield the content of one zlib stream, in pieces of at most a megabyte.
-
-    Raises:
-        zlib.error: the stream is damaged, ends early, goes on behind its end, or holds more than ``most_bytes``.
-    """
-    unzip, left = zlib.decompressobj(), most_bytes
-    for packed in pieces:
-        if unzip.eof:
-            raise zlib.error("data behind its end")
-        while packed:
-            piece = unzip.decompress(packed, _PIECE)
-            packed = unzip.unconsumed_tail
-            left -= len(piece)
-            if left < 0:
-                raise zlib.error(f"more than {most_bytes} bytes")
-            yield piece
-    while piece := unzip.decompress(unzip.unconsumed_tail, _PIECE):
-        left -= len(piece)
-        if left < 0:
-            raise zlib.error(f"more than {most_bytes} bytes")
-        yield piece
-    if not unzip.eof or unzip.unused_data:
-        raise zlib.error("it ends too early" if not unzip.eof else "data behind its end")
 
 
 def name_of(data: bytes) -> Digest:

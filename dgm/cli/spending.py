@@ -4,11 +4,10 @@ import sys
 from collections.abc import Callable
 
 from dgm.archive.events import Recorded, TaskGraded
-from dgm.archive.run import Run
+from dgm.archive.run import Run, RunKind
 from dgm.config import Settings
 from dgm.domain import Budget
 from dgm.errors import UserError
-from dgm.evaluation.evaluating import PLAN
 from dgm.models.auto import Offer
 from dgm.render import fmt
 from dgm.render.safe import one_line
@@ -121,7 +120,7 @@ class FirstCosts:
         reach = compute_reach(
             tries_of(self._run), tree.budget, tree.spend.usd, tree.evaluations, self._workers
         )
-        has_children = PLAN not in self._run.config
+        has_children = self._run.kind is RunKind.SEARCH
         self._tell(
             forecast_text(reach, tree.budget, tree.spend.usd, self._workers, has_children=has_children)
         )

@@ -49,13 +49,13 @@ _GONE = frozenset({
     ("limits", "log_bytes"),
     ("limits", "workspace_bytes"),
     ("evidence", "transcript_bytes"),
+    ("evidence", "layout"),
     ("providers", "azure", "api_version"),
     ("providers", "bedrock", "profile"),
     *(("providers", name, "waiting") for name in KINDS),
 })  # fmt: skip
 _BEFORE_VETTING: Mapping[str, Mapping[str, Any]] = {
     "vetting": {"patch": False, "syntax": False, "probes": 0},
-    "evidence": {"layout": 1},
 }
 """Values for runs that are older than the settings of making children."""
 

@@ -382,14 +382,12 @@ class EvidenceSettings(Section):
     """Unresolved evaluations shown."""
     successes: Annotated[int, Field(ge=0)] = 1
     """Resolved evaluations shown."""
-    layout: Literal[1, 2] = 2
-    """1: a few files about the first parent alone, as before; 2: a folder with an index, of relatives too."""
     ancestors: Annotated[int, Field(ge=0, le=50)] = 3
-    """Ancestors shown, the nearest ones; layout 2."""
+    """Ancestors shown, the nearest ones."""
     others: Annotated[int, Field(ge=0, le=50)] = 3
-    """Further agents shown; layout 2."""
+    """Further agents shown."""
     folder_bytes: Count = 8_000_000
-    """Maximum size of the whole folder; its index names what is left out. Layout 2."""
+    """Maximum size of the whole folder; its index names what is left out."""
     prompt_chars: Count = 60_000
     """Maximum length of the evidence that an operator puts into one prompt."""
 

@@ -1,1 +1,1 @@
-"""Evaluations that a person asks for: of chosen agents, on holdout tasks, of predictions, and with a control."""
+"""Evaluations outside of a search: of chosen agents, on holdout tasks, of predictions, and with a control."""

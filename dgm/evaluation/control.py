@@ -1,15 +1,15 @@
-"""The control of equal spend: further attempts of the seed for the search's money, without a search.
+"""Holdout evaluations, with the control of equal spend: further attempts of the seed for the search's money.
 
-Let S be the whole spend of the search, failed and stillborn work included. Let c be the mean spend of the
-seed's first attempt over the T holdout tasks on which it has a verdict. Then the seed may have k = ⌊S / (c T)⌋
-attempts at each task. Here k is at least 1, for the attempt that it had, and at most a bound. The unit is USD.
-If either spend is zero in USD, it is tokens; else seconds of work.
+Let S be the total spend of the search, failed and stillborn work included. Let c be the mean spend of the seed's first
+attempt over the T holdout tasks on which it has a verdict. Then the seed may have k = ⌊S / (c T)⌋ attempts at each
+task. Here k is at least 1, for the attempt that it had, and at most a bound. The unit is USD. If either spend is zero
+in USD, it is tokens; else seconds of work.
 
-A task counts as solved when any of the k attempts solves it, as if somebody picked the right one each time. A
-solved task gets no further attempt. The money saved buys none at other tasks: all tasks have equally many.
+A task counts as solved when any of the k attempts solves it, as if somebody picked the right one each time. A solved
+task gets no further attempt. The money saved buys none at other tasks: all tasks have equally many.
 
-Further attempts belong to a candidate of its own, so that the seed's account and verdicts stay unchanged. S and
-the bound are in the examination's log, so that its decisions are a function of the log.
+Further attempts belong to an agent of their own, so that the seed's account and verdicts stay unchanged. S and the
+bound are in the log of the holdout evaluation, so that its decisions are a function of the log.
 
 Where equal requests have equal answers, further attempts repeat the first one, and a control shows nothing.
 """
@@ -20,36 +20,21 @@ from enum import StrEnum
 from random import Random
 
 from dgm.analysis.accounts import Accounts
-from dgm.archive.events import (
-    ActionLost,
-    ActionStarted,
-    AgentBorn,
-    AgentStillborn,
-    Control,
-    Recorded,
-    RunStarted,
-    TaskGraded,
-)
+from dgm.archive.events import AgentBorn, AgentStillborn, Control, TaskGraded
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
-from dgm.domain import SEED, Action, ActionId, Agent, AgentId, Evaluate, Tally, TaskId, Usage, Verdict
-from dgm.evaluation.exam import (
-    Comparison,
-    compare_verdicts,
-    count_missing_firsts,
-    enter_under_key,
-    find_candidate,
-)
-from dgm.policies.roster import Roster
+from dgm.domain import SEED, Action, Agent, AgentId, Evaluate, Tally, TaskId, Usage, Verdict
+from dgm.evaluation.results import Comparison, compare_verdicts
+from dgm.evaluation.schedule import EvaluationProgress, Schedule, enter, find_entered, first_attempts
 
+FOLDER = "holdout"
+"""Folder of a search's holdout evaluation in the search's own."""
 OPERATOR = "control"
-"""Operator of the candidate that makes the further attempts."""
-MOST = 20
+"""Operator of the agent that makes the further attempts."""
+MAX_ATTEMPTS = 20
 """Default maximum number of attempts at a task."""
 _ROUNDING = 1e-9
 """A value below a whole number by less than this counts as that number."""
-
-_STEPS = "kind IN ('run_started', 'agent_born', 'action_started', 'action_lost', 'task_graded')"
 
 
 class Unit(StrEnum):
@@ -66,7 +51,7 @@ class AttemptPrice:
 
     unit: Unit
     search: float
-    """Whole spend of the search, in ``unit``."""
+    """Total spend of the search, in ``unit``."""
     attempt: float
     """Mean spend of the seed's first attempts, in ``unit``."""
     tasks: int
@@ -78,139 +63,115 @@ class AttemptPrice:
         return max(1, int(self.search / (self.attempt * self.tasks) + _ROUNDING))
 
 
-@dataclass(slots=True)
-class _TaskProgress:
-    """Progress of one task; the seed's first attempt is number 0."""
+@dataclass(frozen=True, slots=True)
+class TaskAttempts:
+    """The seed's first attempt at a task, number 0, and those of the control."""
 
-    started: int = 0
-    ended: int = 0
-    """Attempts with a verdict, or given up."""
-    first: Verdict | None = None
-    solved_by: int | None = None
+    started: int
+    ended: int
+    """Attempts with a verdict, or abandoned."""
+    first: Verdict | None
+    solved_by: int | None
     """Number of the first attempt that solved it; None: unsolved."""
 
 
 class Attempts:
-    """The seed's first attempts and those of the control: a fold of the examination's log."""
+    """The seed's first attempts and those of the control, as a holdout evaluation's log has them at one moment."""
 
-    def __init__(self) -> None:
-        self.tasks: dict[TaskId, _TaskProgress] = {}
-        self.session: Control | None = None
-        """The control of this session; None if it has none."""
-        self.plan: Control | None = None
-        """The control of the last session that had one."""
-        self._controls: set[AgentId] = set()
-        self._open: dict[ActionId, Evaluate] = {}
-        """Attempts under way, or to be performed again."""
-        self._firsts: dict[ActionId, float] = {}
-        """The seed's first attempts that have a verdict → seconds."""
-        self.seconds = 0.0
-        """Seconds of the further attempts that have a verdict."""
+    def __init__(self, tree: Tree, progress: EvaluationProgress, plan: Control | None = None) -> None:
+        """Count the attempts; ``plan`` gives the limits of further ones."""
+        self._tree, self._plan, self._graded = tree, plan, progress.graded
+        self.control = next((agent.id for agent in tree.agents if agent.operator == OPERATOR), None)
+        self.tasks = {what.task: self._count(what, progress) for what in filter(_is_first, progress.started)}
+        done = list(filter(_is_first, self._graded))
+        self.mean: tuple[float, float, float] | None = None
+        """Mean spend of the seed's first attempts in USD, tokens and seconds; None before the first one."""
+        if done:
+            spent = sum((tree.spend_of(progress.started[what]) for what in done), Usage())
+            seconds = sum(self._graded[what].cost.seconds for what in done)
+            self.mean = spent.usd / len(done), spent.tokens / len(done), seconds / len(done)
+        self.price = self._find_price(len(done))
+        """Price of an attempt; None without a plan, before all first attempts have ended, or if nothing was spent."""
+        self.allowed = (
+            1 if self.price is None or plan is None else max(1, min(self.price.affordable, plan.attempts))
+        )
+        """Attempts at each task, the first included."""
 
-    def observe(self, recorded: Recorded) -> None:
-        """Fold in the next event."""
-        match recorded.event:
-            case RunStarted():
-                self.session = recorded.event.control
-                self.plan = self.session or self.plan
-            case AgentBorn(id=agent, outcome=child) if child.operator == OPERATOR:
-                self._controls.add(agent)
-            case ActionStarted(action, Evaluate() as what, again) if self._is_one(what):
-                self._open[action] = what
-                self.tasks.setdefault(what.task, _TaskProgress()).started += not again
-            case TaskGraded(action, outcome) if action in self._open:
-                if outcome.verdict is not Verdict.INVALID:
-                    self._graded(action, outcome.verdict, outcome.cost.seconds)
-            case ActionLost(action, _, True) if action in self._open:
-                self.tasks[self._open.pop(action).task].ended += 1
-            case _:
-                pass
+    def _count(self, first: Evaluate, progress: EvaluationProgress) -> TaskAttempts:
+        attempts = [first]
+        while (
+            self.control is not None
+            and (following := Evaluate(self.control, first.task, len(attempts))) in progress.started
+        ):
+            attempts.append(following)
+        verdicts = [self._graded[what].verdict if what in self._graded else None for what in attempts]
+        return TaskAttempts(
+            started=len(attempts),
+            ended=sum(map(progress.has_ended, attempts)),
+            first=verdicts[0],
+            solved_by=verdicts.index(Verdict.RESOLVED) if Verdict.RESOLVED in verdicts else None,
+        )
 
-    def _is_one(self, what: Evaluate) -> bool:
-        return what.agent in self._controls or (what.agent == SEED and what.attempt == 0)
-
-    def _graded(self, action: ActionId, verdict: Verdict, seconds: float) -> None:
-        what = self._open.pop(action)
-        task = self.tasks[what.task]
-        task.ended += 1
-        if what.attempt == 0:
-            task.first = verdict
-            self._firsts[action] = seconds
-        else:
-            self.seconds += seconds
-        if verdict is Verdict.RESOLVED and task.solved_by is None:
-            task.solved_by = what.attempt
-
-    def begun(self, tree: Tree) -> bool:
-        """Return whether all of the seed's first attempts have ended, so that the spend of an attempt is known."""
-        tried = [self.tasks.get(task) for task in tree.tasks]
-        return bool(tried) and all(one is not None and one.ended for one in tried)
-
-    def price(self, tree: Tree, plan: Control | None) -> AttemptPrice | None:
-        """Return the price of an attempt.
-
-        None without a plan, before all of the seed's first attempts have ended, or if nothing was spent.
-        """
-        mean = self.mean_attempt(tree)
-        if plan is None or mean is None or not self.begun(tree):
+    def _find_price(self, graded: int) -> AttemptPrice | None:
+        if self._plan is None or self.mean is None or not self.firsts_ended:
             return None
-        for unit, search, attempt in zip(Unit, _spends(plan), mean, strict=True):
+        for unit, search, attempt in zip(Unit, _spends(self._plan), self.mean, strict=True):
             if search > 0 and attempt > 0:
-                return AttemptPrice(unit, search, attempt, len(self._firsts))
+                return AttemptPrice(unit, search, attempt, graded)
         return None
 
-    def mean_attempt(self, tree: Tree) -> tuple[float, float, float] | None:
-        """Return the mean spend of the seed's first attempts in USD, tokens and seconds; None before the first one."""
-        count = len(self._firsts)
-        if not count:
-            return None
-        spent = sum((tree.spend_of(action) for action in self._firsts), Usage())
-        return spent.usd / count, spent.tokens / count, sum(self._firsts.values()) / count
+    @property
+    def firsts_ended(self) -> bool:
+        """Whether all of the seed's first attempts have ended, so that the spend of an attempt is known."""
+        tasks = self._tree.tasks
+        return bool(tasks) and all(task in self.tasks and self.tasks[task].ended for task in tasks)
 
-    def allowed(self, tree: Tree, plan: Control | None) -> int:
-        """Return the attempts at each task, the first included; 1 while there is no price."""
-        price = self.price(tree, plan)
-        return 1 if price is None or plan is None else max(1, min(price.affordable, plan.attempts))
+    @property
+    def unsolved(self) -> Mapping[TaskId, TaskAttempts]:
+        """Tasks on which the seed has a first verdict and that no attempt resolved."""
+        return {
+            task: done
+            for task, done in self.tasks.items()
+            if done.first is not None and done.solved_by is None
+        }
 
-    def unsolved(self) -> dict[TaskId, _TaskProgress]:
-        """Return the tasks on which the seed has a first verdict and that no attempt resolved."""
-        found = self.tasks.items()
-        return {task: one for task, one in found if one.first is not None and one.solved_by is None}
+    @property
+    def missing(self) -> int:
+        """Maximum number of attempts still to be made."""
+        return sum(max(0, self.allowed - done.ended) for done in self.unsolved.values())
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of the further attempts that have a verdict."""
+        return sum(done.cost.seconds for what, done in self._graded.items() if what.agent == self.control)
 
 
-class Examination:
+class HoldoutSchedule(Schedule):
     """A policy that tries every candidate on every task once, then the control's attempts; it never expands."""
 
-    name = "examination"
-    keeps_state = True
+    name = "holdout"
 
     def __init__(self) -> None:
-        self._pairs = Roster(leaving_out=OPERATOR)
-        self._attempts = Attempts()
+        super().__init__(first_attempts)
 
     def next(self, tree: Tree, rng: Random) -> Action | None:
         """Return the first untried pair; else a further attempt at the unsolved task with the fewest attempts.
 
         None when all is done, and while the next attempt depends on attempts under way.
         """
-        pair = self._pairs.next(tree, rng)
-        who = next((agent.id for agent in tree.agents if agent.operator == OPERATOR), None)
-        if pair is not None or who is None:
+        pair = super().next(tree, rng)
+        if pair is not None:
             return pair
-        allowed = self._attempts.allowed(tree, self._attempts.session)
+        attempts = Attempts(tree, self.progress, self.progress.control)
         free = [
-            (one.started, task)
-            for task, one in self._attempts.unsolved().items()
-            if one.started == one.ended and one.started < allowed
+            (done.started, task)
+            for task, done in attempts.unsolved.items()
+            if done.started == done.ended and done.started < attempts.allowed
         ]
-        if not free:
+        if not free or attempts.control is None:
             return None
-        number, task = min(free, key=lambda each: each[0])
-        return Evaluate(who, task, number)
-
-    def observe(self, event: Recorded) -> None:
-        """Fold in the next event."""
-        self._attempts.observe(event)
+        number, task = min(free, key=lambda pair: pair[0])
+        return Evaluate(attempts.control, task, number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,16 +205,17 @@ class ControlFindings:
         return max(1, min(self.price.affordable, self.bound))
 
 
-def control_of(run: Run, attempts: int = MOST) -> Control:
-    """Return a control of the run's search, with the spend of the search so far.
-
-    Args:
-        run: the search.
-        attempts: at each task, at most.
-    """
-    ends = run.store.events(TaskGraded, AgentBorn, AgentStillborn, until=run.tree.seq)
-    spend, seconds = run.tree.spend, sum(event.outcome.cost.seconds for event in ends)
+def plan_control(search: Run, attempts: int = MAX_ATTEMPTS) -> Control:
+    """Return a control of a search, with its spend so far, and at most so many attempts at each task."""
+    ends = search.store.events(TaskGraded, AgentBorn, AgentStillborn, until=search.tree.seq)
+    spend, seconds = search.tree.spend, sum(event.outcome.cost.seconds for event in ends)
     return Control(spend.usd, spend.tokens, seconds, attempts)
+
+
+def enter_control(holdout: Run, search: Run) -> AgentId:
+    """Return the control's agent in the holdout evaluation of a search; enter it if it is missing."""
+    commit = search.tree.agents[SEED].commit
+    return enter(holdout, f"control {commit}", lambda: search.repository.source(commit), OPERATOR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +229,7 @@ class ControlCost:
     """Seconds of work, by all workers together."""
 
 
-def estimate_cost(search: Run, exam: Run | None, plan: Control, tasks: int) -> ControlCost:
+def estimate_cost(search: Run, holdout: Run | None, plan: Control, tasks: int) -> ControlCost:
     """Return the cost of what a control by ``plan`` still has to do.
 
     Until the seed has tried all holdout tasks, its attempts at search tasks tell the price of one; without any, the
@@ -275,142 +237,107 @@ def estimate_cost(search: Run, exam: Run | None, plan: Control, tasks: int) -> C
 
     Args:
         search: the search.
-        exam: its examination, if that was begun.
-        plan: from ``control_of``.
+        holdout: its holdout evaluation, if that was begun.
+        plan: from ``plan_control``.
         tasks: number of holdout tasks.
     """
-    firsts = None if exam is None else _fold_attempts(exam)
-    if exam is not None and firsts is not None and firsts.begun(exam.tree):
-        left, mean = _count_missing(firsts, firsts.allowed(exam.tree, plan)), firsts.mean_attempt(exam.tree)
+    attempts = holdout and read_attempts(holdout, plan)
+    if attempts and attempts.firsts_ended:
+        missing, mean = attempts.missing, attempts.mean
     else:
-        left, mean = tasks * (plan.attempts - 1), _fold_attempts(search).mean_attempt(search.tree)
-        paid = [
-            spend / each for spend, each in zip(_spends(plan), mean or (), strict=False) if spend and each
+        missing, mean = tasks * (plan.attempts - 1), read_attempts(search).mean
+        bought = [
+            int(spend / each)
+            for spend, each in zip(_spends(plan), mean or (), strict=False)
+            if spend and each
         ]
-        left = min(left, max(1, int(paid[0]))) if paid else left
-    usd, tokens, seconds = [left * each for each in mean] if mean else _spends(plan)
-    return ControlCost(left, usd, tokens, seconds)
+        missing = min([missing, *(max(1, number) for number in bought[:1])])
+    usd, tokens, seconds = [missing * each for each in mean] if mean else _spends(plan)
+    return ControlCost(missing, usd, tokens, seconds)
 
 
-def name_candidates(exam: Run, search: Run, best: Agent) -> Mapping[AgentId, str]:
-    """Return the candidates' names for people: ``seed``, ``best (37)``, ``agent 30``, ``control``."""
-    numbers = {str(agent.commit): f"agent {agent.id}" for agent in search.tree.agents}
-    names = {agent.id: numbers.get(agent.rationale, "control") for agent in exam.tree.agents}
-    entered = find_candidate(exam, best)
+def read_attempts(run: Run, plan: Control | None = None) -> Attempts:
+    """Return the attempts in a run's log."""
+    return Attempts(run.tree, EvaluationProgress.read(run), plan)
+
+
+def name_candidates(holdout: Run, search: Run, best: Agent) -> Mapping[AgentId, str]:
+    """Return the agents' names for people: ``seed``, ``best (37)``, ``agent 30``, ``control``."""
+    numbers = {find_entered(holdout, agent.commit): f"agent {agent.id}" for agent in search.tree.agents}
+    names = {agent.id: numbers.get(agent.id, "control") for agent in holdout.tree.agents}
+    entered = find_entered(holdout, best.commit)
     return {**names, **({entered: f"best ({best.id})"} if entered is not None else {}), SEED: "seed"}
 
 
-class ExamProgress:
-    """The evaluations of an examination by candidate, done and in all: a fold of its log."""
+def count_evaluations(
+    holdout: Run, progress: EvaluationProgress, names: Mapping[AgentId, str], expected: int
+) -> Mapping[str, tuple[int, int]]:
+    """Return the name of each agent with work → its evaluations done, and all of them.
 
-    def __init__(self, exam: Run, names: Mapping[AgentId, str], expected: int) -> None:
-        """Begin with the log so far.
-
-        Args:
-            exam: in its session.
-            names: from ``name_candidates``.
-            expected: the control's attempts, until the seed's first attempts are over and give their number.
-        """
-        self._exam, self._names, self._expected = exam, names, expected
-        self._attempts = _fold_attempts(exam)
-
-    def observe(self, recorded: Recorded) -> None:
-        """Fold in the next event."""
-        self._attempts.observe(recorded)
-
-    def counts(self) -> Mapping[str, tuple[int, int]]:
-        """Return the name of each candidate with work → its evaluations done, and all of them."""
-        tree = self._exam.tree
-        counts: dict[str, tuple[int, int]] = {}
-        for agent in tree.agents:
-            if agent.operator == OPERATOR:
-                done, left = self._count_control()
-            else:
-                left = count_missing_firsts(self._exam, agent.id)
-                done = len(tree.tasks) - left
-            if done + left:
-                counts[self._names[agent.id]] = (done, done + left)
-        return counts
-
-    def _count_control(self) -> tuple[int, int]:
-        done = sum(max(0, task.ended - 1) for task in self._attempts.tasks.values())
-        if self._attempts.session is None:
-            return done, 0
-        if not self._attempts.begun(self._exam.tree):
-            return done, self._expected
-        allowed = self._attempts.allowed(self._exam.tree, self._attempts.session)
-        return done, _count_missing(self._attempts, allowed)
+    Args:
+        holdout: in its session.
+        progress: of its log.
+        names: from ``name_candidates``.
+        expected: the control's attempts, until the seed's first attempts are over and give their number.
+    """
+    tree, plan = holdout.tree, progress.control
+    counts: dict[str, tuple[int, int]] = {}
+    for agent in tree.agents:
+        if agent.operator == OPERATOR:
+            attempts = Attempts(tree, progress, plan)
+            done = sum(max(0, task.ended - 1) for task in attempts.tasks.values())
+            missing = 0 if plan is None else attempts.missing if attempts.firsts_ended else expected
+        else:
+            missing = len(progress.missing(Evaluate(agent.id, task) for task in tree.tasks))
+            done = len(tree.tasks) - missing
+        if done + missing:
+            counts[names[agent.id]] = (done, done + missing)
+    return counts
 
 
-def enter_control(exam: Run, search: Run) -> AgentId:
-    """Return the control's candidate in the examination of a search; enter it if it is missing."""
-    commit = search.tree.agents[SEED].commit
-    return enter_under_key(exam, f"control {commit}", lambda: search.repository.source(commit), OPERATOR)
-
-
-def count_missing_attempts(exam: Run, plan: Control) -> int | None:
-    """Return the maximum number of attempts that a control by ``plan`` still has to make; None if not yet known."""
-    attempts = _fold_attempts(exam)
-    if not attempts.begun(exam.tree):
-        return None
-    return _count_missing(attempts, attempts.allowed(exam.tree, plan))
-
-
-def compute_findings(exam: Run, best: Agent, now: Control) -> ControlFindings | None:
+def compute_findings(holdout: Run, best: Agent, now: Control) -> ControlFindings | None:
     """Return the control's findings on an agent of the search; None without a control, or while they are not known.
 
     All tasks are judged by equally many attempts: attempts of an incomplete round count for no task. If no
     further attempt is allowed, the findings exist even if nobody asked for a control.
 
     Args:
-        exam: the examination.
+        holdout: the holdout evaluation.
         best: the agent.
-        now: from ``control_of``: the search's spend by now, which may be more than when attempts were made.
+        now: from ``plan_control``: the search's spend by now, which may be more than when attempts were made.
     """
-    attempts, entered = _fold_attempts(exam), find_candidate(exam, best)
-    plan = now if attempts.plan is None else replace(now, attempts=attempts.plan.attempts)
-    price, wanted = attempts.price(exam.tree, plan), attempts.allowed(exam.tree, plan)
-    if price is None or entered is None or (attempts.plan is None and wanted > 1):
+    tree, progress = holdout.tree, EvaluationProgress.read(holdout)
+    planned, entered = progress.last_control, find_entered(holdout, best.commit)
+    plan = replace(now, attempts=planned.attempts) if planned else now
+    attempts = Attempts(tree, progress, plan)
+    if attempts.price is None or entered is None or (planned is None and attempts.allowed > 1):
         return None
-    rounds = min((one.ended for one in attempts.unsolved().values()), default=wanted)
-    graded = {task: one for task, one in attempts.tasks.items() if one.first is not None}
-    said = {task: _verdict_within(one, rounds) for task, one in graded.items()}
-    verdicts = exam.tree.verdicts(entered)
-    first = sum(one.first is Verdict.RESOLVED for one in graded.values())
-    tree = exam.tree
-    who = next((agent.id for agent in tree.agents if agent.operator == OPERATOR), None)
-    spend = Usage() if who is None else Accounts(exam).of(who).total
+    rounds = min((done.ended for done in attempts.unsolved.values()), default=attempts.allowed)
+    graded = {task: done for task, done in attempts.tasks.items() if done.first is not None}
+    solved = {task for task, done in graded.items() if done.solved_by is not None and done.solved_by < rounds}
+    verdicts = {task: Verdict.RESOLVED if task in solved else Verdict.UNRESOLVED for task in graded}
+    once = sum(done.first is Verdict.RESOLVED for done in graded.values())
+    spend = Usage() if attempts.control is None else Accounts(holdout).of(attempts.control).total
     took = {Unit.USD: spend.usd, Unit.TOKENS: float(spend.tokens), Unit.SECONDS: attempts.seconds}
     return ControlFindings(
-        price=price,
+        price=attempts.price,
         bound=max(plan.attempts, rounds),
         attempts=rounds,
-        further=0 if who is None else tree.own(who).n,
-        missing=_count_missing(attempts, wanted),
-        once=Tally(first, len(graded) - first),
-        pairs=compare_verdicts((task, said.get(task), verdicts.get(task)) for task in tree.tasks),
+        further=0 if attempts.control is None else tree.own(attempts.control).n,
+        missing=attempts.missing,
+        once=Tally(once, len(graded) - once),
+        pairs=compare_verdicts(
+            (task, verdicts.get(task), tree.verdict(entered, task)) for task in tree.tasks
+        ),
         spend=spend,
-        took=took[price.unit],
+        took=took[attempts.price.unit],
     )
+
+
+def _is_first(what: Evaluate) -> bool:
+    return what.agent == SEED and what.attempt == 0
 
 
 def _spends(plan: Control) -> tuple[float, float, float]:
     """Return the spend of the search in USD, tokens and seconds."""
     return plan.usd, float(plan.tokens), plan.seconds
-
-
-def _verdict_within(task: _TaskProgress, rounds: int) -> Verdict:
-    solved = task.solved_by is not None and task.solved_by < rounds
-    return Verdict.RESOLVED if solved else Verdict.UNRESOLVED
-
-
-def _count_missing(attempts: Attempts, wanted: int) -> int:
-    return sum(max(0, wanted - one.ended) for one in attempts.unsolved().values())
-
-
-def _fold_attempts(exam: Run) -> Attempts:
-    attempts = Attempts()
-    for recorded in exam.store.select(_STEPS):
-        if recorded.seq <= exam.tree.seq:
-            attempts.observe(recorded)
-    return attempts

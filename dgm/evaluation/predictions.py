@@ -19,7 +19,7 @@ from dgm.archive.run import Run
 from dgm.bounded_reading import parse_json
 from dgm.domain import AgentId, Cost, Digest, Entry, Evaluation, Snapshot, TaskId, Verdict
 from dgm.errors import AgentFault, Infrastructure, UserError
-from dgm.evaluation.evaluating import AgentResult
+from dgm.evaluation.results import AgentResult
 from dgm.folders import FOLDER_BYTES, read_file
 from dgm.protocols import Benchmark, Grade
 from dgm.search.orders import EvaluateOrder, Order
@@ -206,7 +206,7 @@ def swebench_report(predictions: Predictions, result: AgentResult, every: Sequen
     submitted = set(predictions.by_task)
     empty = {task for task, one in predictions.by_task.items() if not one.patch}
     done = {task: grade.verdict for task, grade in result.first.items() if task not in empty}
-    errors = submitted & set(result.given_up) - empty
+    errors = submitted & set(result.abandoned) - empty
     ids = {
         "completed": set(done),
         # No prediction, or not graded yet.

@@ -6,8 +6,8 @@ from pathlib import Path
 from dgm.archive.run import Run
 from dgm.domain import Agent, TaskId
 from dgm.errors import UserError
-from dgm.evaluation.exam import find_candidate
 from dgm.evaluation.predictions import export_patches
+from dgm.evaluation.schedule import find_entered
 from dgm.views.run import models_of
 
 SWEBENCH = "swebench:"
@@ -35,7 +35,7 @@ def write_predictions(
     """
     with ExitStack() as stack:
         source = stack.enter_context(_open_evaluation(run, evaluation)) if evaluation else run
-        candidate = find_candidate(source, agent) if evaluation else agent.id
+        candidate = find_entered(source, agent.commit) if evaluation else agent.id
         if candidate is None:
             raise UserError(f"{source.folder}: agent {agent.id} was not evaluated there")
         model = f"dgm/{run.name}/{agent.id}+{models_of(source)['solve']}"

@@ -406,7 +406,9 @@ class ModelCaller:
             try:
                 return await lease.model.reply(request if isinstance(request, Request) else Request(()))
             except Infrastructure as error:
-                raise Infrastructure(f"{error} ({difference})" if difference else str(error)) from error
+                why = f"{error} ({difference})" if difference else str(error)
+                lease.model.note_unanswered(lease.action, call.ordinal, why)
+                raise Infrastructure(why) from error
         return await self._pay_or_refuse(call)
 
     async def _pay_or_refuse(self, call: Call) -> AnyReply:

@@ -76,7 +76,7 @@ class Crossover:
             f"- `{FOLDER}/first-parent.diff`, `{FOLDER}/second-parent.diff`: all that each of them changed"
         )
         values = {
-            **problem_values(self.making, brief, [diffs]),
+            **problem_values(brief, [diffs]),
             "first": first,
             "second": second,
             "open": left,

@@ -14,7 +14,7 @@ from dgm.meta.answers import (
     read_text,
 )
 from dgm.meta.context import OperatorContext
-from dgm.meta.evidence.layout import plain
+from dgm.meta.evidence import plain
 from dgm.meta.forms import FLAG, TEXT, make_form
 from dgm.meta.generality import TaskWords
 from dgm.meta.self_edit import edit_source, problem_values, rationale
@@ -102,7 +102,7 @@ async def implement(issue: Issue, brief: Brief, bench: Workbench, making: Operat
         AgentFault: as ``edit_source``.
         Infrastructure: the sandbox or the model failed.
     """
-    values = {**problem_values(making, brief), "problem": issue.problem, "proposal": issue.proposal}
+    values = {**problem_values(brief), "problem": issue.problem, "proposal": issue.proposal}
     work = await edit_source(making, brief, bench, making.prompts.fill("implement", values))
     log = f"{issue.text}\n".encode("utf-8", "replace") + work.completed.output
     return Proposal(work.workspace, rationale(work.conversation), log)

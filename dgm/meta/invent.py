@@ -15,8 +15,7 @@ from dgm.meta.answers import ask_shortened, ask_until_readable
 from dgm.meta.context import OperatorContext
 from dgm.meta.contract import Contract, read_contract
 from dgm.meta.drafting import FORM, SKELETON, Changes, InvalidAnswer, apply_changes, read_changes
-from dgm.meta.evidence import fit_to_budget
-from dgm.meta.evidence.layout import plain
+from dgm.meta.evidence import fit_to_budget, plain
 from dgm.meta.generality import TaskWords
 from dgm.protocols import Brief, Completed, Member, Needs, Proposal, Workbench
 

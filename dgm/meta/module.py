@@ -66,7 +66,7 @@ class Module:
 
     def _problem(self, brief: Brief, part: str, may: Sequence[SourcePlace]) -> str:
         values = {
-            **problem_values(self.making, brief),
+            **problem_values(brief),
             "part": part,
             "meaning": MEANINGS[part],
             "places": "\n".join(f"- `{place}`" for place in may[:_LISTED]),

@@ -12,7 +12,7 @@ from dgm.messages import Message
 from dgm.meta.context import OperatorContext
 from dgm.meta.contract import FILE, OWN_EDITOR, Contract, read_contract
 from dgm.meta.editors import choose_editor
-from dgm.meta.evidence.listing import describe_evidence
+from dgm.meta.evidence import describe_evidence
 from dgm.meta.statements import find_last_words, find_statement
 from dgm.protocols import Brief, Job, JobKind, Proposal, Work, Workbench
 
@@ -30,7 +30,7 @@ class SelfEdit:
 
     async def make(self, brief: Brief, bench: Workbench) -> Proposal:
         """Let the parent edit its own source once."""
-        problem = self.making.prompts.fill("self-edit", problem_values(self.making, brief))
+        problem = self.making.prompts.fill("self-edit", problem_values(brief))
         work = await edit_source(self.making, brief, bench, problem)
         return Proposal(work.workspace, rationale(work.conversation), work.completed.output)
 
@@ -80,19 +80,13 @@ def improve_job(
     )
 
 
-def problem_values(making: OperatorContext, brief: Brief, also: Sequence[str] = ()) -> dict[str, object]:
-    """Return the values that the prompts of all improve jobs name.
-
-    Args:
-        making: of the operator.
-        brief: of the child.
-        also: lines of further evidence.
-    """
+def problem_values(brief: Brief, also: Sequence[str] = ()) -> dict[str, object]:
+    """Return the values that the prompts of all improve jobs name; ``also``: lines of further evidence."""
     return {
         **brief.facts,
         "check": " ".join(read_contract(brief.parents[0].source).check),
         "child_number": brief.child_number,
-        "evidence": describe_evidence(brief.evidence, mounted=making.evidence.layout == 2, also=also),
+        "evidence": describe_evidence(brief, also),
     }
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dgm.config import Settings
-from dgm.domain import Usage
+from dgm.domain import ActionId, Usage
 from dgm.errors import Infrastructure
 from dgm.messages import Reply, Request, Role, Stop, Tool, ToolCall
 
@@ -76,8 +76,12 @@ class DryRun(_Local):
 class RecordedModel(_Local):
     """The model of a replay. It is asked only for replies that the recording lacks, and never gives one."""
 
-    def __init__(self, name: str = "recorded") -> None:
+    def __init__(
+        self, name: str = "recorded", unanswered: dict[ActionId, tuple[int, str]] | None = None
+    ) -> None:
+        """Take the table of actions → number of their first call without a reply, and why; it is filled in."""
         super().__init__(name)
+        self._unanswered = {} if unanswered is None else unanswered
 
     async def reply(self, request: Request) -> Reply:
         """Raise an error, so that the agent's behaviour without an answer is never graded.
@@ -91,6 +95,10 @@ class RecordedModel(_Local):
             f"the recording has no reply to this call{last}; "
             "replay with the agent, tasks and settings that were recorded"
         )
+
+    def note_unanswered(self, action: ActionId, call: int, why: str) -> None:
+        """Note that an action's call has no recorded reply."""
+        self._unanswered.setdefault(action, (call, why))
 
 
 class ScriptedTalk(_Local):

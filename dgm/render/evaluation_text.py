@@ -7,13 +7,13 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dgm.domain import Action, AgentId, Evaluate, Evaluation
+from dgm.domain import Action, Evaluate
 from dgm.render import fmt
 from dgm.render.safe import one_line
-from dgm.replay import Divergence, LiveStep, Match, StepAgain
+from dgm.replay.again import StepAgain
+from dgm.replay.compare import Divergence, Match
 from dgm.views.evaluation import AgentEvaluation, EvaluationView, PairedTallies
 from dgm.views.replay import DecisionsReplay, EvaluationReplay, LiveReplay, RecordReplay, ReplayView
-from dgm.views.values import TallyView
 
 NAME_CELLS = 80
 REASON_CELLS = 160
@@ -200,19 +200,6 @@ def evaluation_line(done: EvaluationReplay) -> str:
     return f"{_match_text(done.match):<16} agent {done.agent:<4} {task}: {message}"
 
 
-def live_step_line(step: LiveStep) -> str:
-    """Return one step of a lineage by another model on a line."""
-    end = f"born as {step.born[:12]}" if step.born else f"stillborn ({one_line(step.stage, 40)})"
-    same = ", the recorded one" if step.same else ""
-    return f"agent {step.agent:<4} {step.commit[:12]}  {end}{same}: {one_line(step.said, REASON_CELLS)}"
-
-
-def live_verdict_line(agent: AgentId, done: Evaluation) -> str:
-    """Return one verdict of a live replay on a line."""
-    task, reason = one_line(done.task, NAME_CELLS), one_line(done.reason, REASON_CELLS)
-    return f"agent {agent:<4} {done.verdict} {task}: {reason}"
-
-
 def _match_text(match: Match) -> str:
     return {Match.SAME: "identical", Match.DIFFERENT: "differs"}.get(match, match.value)
 
@@ -222,46 +209,31 @@ def _divergence_text(divergence: Divergence) -> str:
 
 
 def _render_live(view: LiveReplay) -> RenderableType:
-    parts: list[RenderableType] = []
-    model = one_line(view.live, NAME_CELLS)
-    if view.replay == "lineage":
-        born = sum(step.born is not None for step in view.steps)
-        same = sum(step.same for step in view.steps)
-        parts += [Text(live_step_line(step)) for step in view.steps]
+    model, pairs = one_line(view.live, NAME_CELLS), view.against_record
+    parts: list[RenderableType] = [
+        Text(f"{fmt.count(pairs.first.n, 'pair')} of agent and task; 95 % Wilson intervals"),
+        _table([["recorded", fmt.tally_interval(pairs.first)], [model, fmt.tally_interval(pairs.second)]]),
+        Text(_pairs_text(pairs)),
+    ]
+    for word, tasks in (("gained", pairs.gained), ("lost", pairs.lost)):
+        if tasks:
+            parts.append(Text(f"{word}: {', '.join(one_line(task, NAME_CELLS) for task in tasks)}"))
+    if len(view.agents) > 1:
+        parts.append(Text("pairs on the same task are not independent; agent by agent:"))
         parts.append(
-            Text(
-                f"{fmt.count(len(view.steps), 'step')} by {model}: {born} born, {len(view.steps) - born} stillborn, "
-                f"{same} identical with the recorded commit"
+            _table(
+                [
+                    f"agent {agent}",
+                    f"{fmt.tally(alone.first)} → {fmt.tally(alone.second)}",
+                    _pairs_text(alone),
+                ]
+                for agent, alone in view.agents.items()
             )
         )
-    if pairs := view.against_record:
-        parts.append(Text(f"{fmt.count(pairs.first.n, 'pair')} of agent and task; 95 % Wilson intervals"))
-        parts.append(_table(_pair_rows(pairs.first, pairs.second, model)))
-        parts.append(Text(_pairs_text(pairs)))
-        for word, tasks in (("gained", pairs.gained), ("lost", pairs.lost)):
-            if tasks:
-                parts.append(Text(f"{word}: {', '.join(one_line(task, NAME_CELLS) for task in tasks)}"))
-        if len(view.agents) > 1:
-            parts.append(Text("pairs on the same task are not independent; agent by agent:"))
-            parts.append(
-                _table(
-                    [
-                        f"agent {agent}",
-                        f"{fmt.tally(alone.first)} → {fmt.tally(alone.second)}",
-                        _pairs_text(alone),
-                    ]
-                    for agent, alone in view.agents.items()
-                )
-            )
     if view.live == "offline":
         parts.append(Text(f"note: {fmt.OFFLINE_NOTE}"))
     parts.append(Text(f"recorded in {one_line(view.folder, 500)}; {fmt.usage(view.spend)}"))
     return Group(*parts)
-
-
-def _pair_rows(first: TallyView, second: TallyView, model: str) -> Iterator[list[str]]:
-    yield ["recorded", fmt.tally_interval(first)]
-    yield [model, fmt.tally_interval(second)]
 
 
 def _table(rows: Iterable[list[str]]) -> Table:

@@ -351,7 +351,7 @@ def _run_notes(row: RunRow) -> Iterator[Text]:
     if row.problem:
         yield Text(f"{name}: {one_line(row.problem, 300)}", "yellow")
     if row.kind not in (None, "search"):
-        yield Text(f"{name}: a {row.kind}", "dim")
+        yield Text(f"{name}: {row.kind}", "dim")
     if row.host:
         where = f"written on {one_line(row.host, 60)}"
         yield Text(
@@ -476,9 +476,7 @@ def render_agent(view: AgentView) -> RenderableType:
         ", ".join(f"{stage} {took:.2f} s" for stage, took in making.vetting.items() if took >= 0.005),
     )
     if making.offered:
-        read = sorted(making.read, key=lambda path: (-making.read[path], path))
-        files = f": {', '.join(one_line(path, 60) for path in read[:5])}" if read else ""
-        facts.add("evidence", f"{len(read)} of {fmt.count(making.offered, 'file')} read{files}")
+        facts.add("evidence", fmt.count(making.offered, "file"))
     facts.add("statement", one_line(making.statement or "", 200))
     abandoned = f", {fmt.count(view.abandoned, 'task')} abandoned" if view.abandoned else ""
     facts.add("own", _own_text(view) + abandoned)

@@ -4,12 +4,17 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from dgm import assemble
 from dgm.analysis.budgets import Reason, has_evaluation_room
 from dgm.archive.events import ActionStarted, Recorded, RunStopped
-from dgm.archive.run import Run
+from dgm.archive.run import Run, RunKind
 from dgm.archive.tree import Tree
 from dgm.config import Settings
-from dgm.domain import Action, ActionId
+from dgm.domain import Action, ActionId, Evaluate
+from dgm.errors import Hint, UserError
+from dgm.evaluation.control import HoldoutSchedule
+from dgm.evaluation.schedule import Schedule, find_entered
+from dgm.policies.registry import open_policy
 from dgm.protocols import Needs, Policy
 from dgm.search.loop import decision_stream
 from dgm.search.run_controller import RunController
@@ -39,6 +44,45 @@ class Decisions:
     seconds: float
 
 
+def decide_again(run: Run) -> Decisions:
+    """Ask the run's own policy every question again, on the tree of that moment; use no sandbox and no model.
+
+    Args:
+        run: open to read; may still be written by another process.
+
+    Raises:
+        UserError: the run's policy is a plug-in that is not installed, or the run has no policy.
+        ArchiveCorrupt: an event cannot be read, or cannot follow what came before.
+    """
+    settings = assemble.settings_of(run)
+    assemble.warn_changed_objects(run)
+    needs = assemble.needs_of(settings)
+    return replay_decisions(run, _open_policy(run, settings, needs), settings, needs)
+
+
+def _open_policy(run: Run, settings: Settings, needs: Mapping[str, Needs]) -> Policy:
+    match run.kind:
+        case RunKind.EVALUATION:
+            raise UserError(
+                f"{run.name}: an evaluation: no policy decided anything",
+                hint=Hint(
+                    "to grade its patches again", "replay", (str(run.folder),), {"what": "evaluations"}
+                ),
+            )
+        case RunKind.REPLAY if run.plan["what"] == "lineage":
+            raise UserError(
+                f"{run.name}: holds a lineage that another model made again; replay the run that it is of"
+            )
+        case RunKind.REPLAY:
+            ids = {agent: find_entered(run, commit) for agent, commit in run.plan["commits"].items()}
+            pairs = [(ids[str(agent)], task) for agent, task in run.plan["pairs"]]
+            return Schedule(lambda _: [Evaluate(agent, task) for agent, task in pairs if agent is not None])
+        case RunKind.HOLDOUT:
+            return HoldoutSchedule()
+        case _:
+            return open_policy(settings, needs)
+
+
 def replay_decisions(
     run: Run, policy: Policy, settings: Settings, needs: Mapping[str, Needs] | None = None
 ) -> Decisions:
@@ -64,7 +108,9 @@ def replay_decisions(
         question = _recorded_question(tree, recorded)
         if question is not None:
             action, did = question
-            says = _ask_policy(tree, policy, settings, action)
+            # As in ``Search``: nothing is asked if the budget has no room for one more evaluation.
+            has_room = has_evaluation_room(tree)
+            says = policy.next(tree, decision_stream(settings.seed, action)) if has_room else None
             if says is not None:
                 says = controller.with_evidence(action, says, tree)
             asked += 1
@@ -85,10 +131,3 @@ def _recorded_question(tree: Tree, recorded: Recorded) -> tuple[ActionId, Action
             return tree.next_action, None
         case _:
             return None
-
-
-def _ask_policy(tree: Tree, policy: Policy, settings: Settings, action: ActionId) -> Action | None:
-    """Ask the policy as ``Search`` does; None if the budget has no room for one more evaluation."""
-    if not has_evaluation_room(tree):
-        return None
-    return policy.next(tree, decision_stream(settings.seed, action))

@@ -8,13 +8,11 @@ from typing import Any
 
 from dgm.archive.approvals import WaitingChild
 from dgm.archive.events import AgentBorn, AgentStillborn, ChildProposed, Event, Recorded
-from dgm.archive.history import find_unborn
 from dgm.archive.objects import make_repository
 from dgm.archive.repository import AgentRepository
 from dgm.archive.run import Run
-from dgm.archive.traces import Traces
 from dgm.config import Settings
-from dgm.domain import ActionId, CommitId, Snapshot, Usage
+from dgm.domain import ActionId, Usage
 from dgm.errors import ArchiveCorrupt, DgmError
 from dgm.gateway.journal import RunJournal
 from dgm.messages import BegunCall, CutCall, PaidCall
@@ -62,19 +60,26 @@ class ReplayJournal(RunJournal):
         """Keep nothing: the agent's refusals are in the record already."""
 
 
-def make_recorded_models(run: Run, settings: Settings) -> Mapping[str, Model]:
-    """Return models that answer under the recorded models' names, by the keys of ``open_models``."""
+def make_recorded_models(
+    run: Run, settings: Settings, unanswered: dict[ActionId, tuple[int, str]]
+) -> Mapping[str, Model]:
+    """Return models that answer under the recorded models' names, by the keys of ``open_models``.
+
+    Args:
+        run: the recorded run.
+        settings: of the run.
+        unanswered: as for ``RecordedModel``.
+    """
     wanted = names_by_role(settings)
     asked: dict[str, list[str]] = {}
     for role, name in run.tree.spend_by:
         asked.setdefault(role, []).append(name)
-    several = [each.model for choices in drawing_of(settings).choices.values() for each in choices]
-    return {name: RecordedModel(name) for name in several} | {
-        role: RecordedModel(
-            _choose_name(asked.get(role, [settings.model]), wanted.get(role, wanted["solve"]))
-        )
+    several = [choice.model for choices in drawing_of(settings).choices.values() for choice in choices]
+    names = {name: name for name in several} | {
+        role: _choose_name(asked.get(role, [settings.model]), wanted.get(role, wanted["solve"]))
         for role in {**dict.fromkeys(ROLES), **asked}
     }
+    return {key: RecordedModel(name, unanswered) for key, name in names.items()}
 
 
 def _choose_name(names: Sequence[str], wanted: str) -> str:
@@ -83,25 +88,15 @@ def _choose_name(names: Sequence[str], wanted: str) -> str:
 
 
 class ReplayRun(Run):
-    """A recorded run for a worker that makes things again; the results lie in another folder."""
+    """A recorded run for a worker that makes things again; new commits and traces lie in another folder."""
 
-    def __init__(self, recorded: Run, made: Run | None, folder: Path) -> None:
-        """Write into a run of its own if there is one, else into a scratch folder.
-
-        Args:
-            recorded: the run to read from where ``made`` lacks something; stays the owner of its log.
-            made: the run in which the work is recorded; None if the work is thrown away.
-            folder: for commits if ``made`` is None; traces stay in memory then.
-        """
-        owner = made or recorded
-        super().__init__(owner.folder, owner.config, owner.store)
-        self.tree = owner.tree
-        self.repository = (
-            _CombinedRepository(made.folder / "agents.git", recorded)
-            if made
-            else _create_borrowing(folder / "agents.git", recorded)
-        )
-        self.traces = Traces(owner.store, recorded.traces)
+    def __init__(self, recorded: Run, folder: Path) -> None:
+        """Read what ``folder`` lacks from the recorded run, which stays the owner of its log."""
+        super().__init__(recorded.folder, recorded.config, recorded.store)
+        self.tree = recorded.tree
+        make_repository(folder / "agents.git")
+        # It finds the recorded objects without copying them.
+        self.repository = AgentRepository(folder / "agents.git", recorded.folder / "agents.git")
 
     def append(self, event: Event) -> Recorded:
         """Refuse the event: a replay writes no events.
@@ -115,31 +110,6 @@ class ReplayRun(Run):
         """Refuse the events; raise as ``append``."""
         names = ", ".join(type(event).__name__ for event in events)
         raise DgmError(f"{self.name}: a replay writes nothing into the run that it replays ({names})")
-
-
-class _CombinedRepository(AgentRepository):
-    """A repository of its own that reads the recorded run's children in place, as not all have stand-ins."""
-
-    def __init__(self, folder: Path, recorded: Run) -> None:
-        super().__init__(folder)
-        self._recorded = recorded.repository
-        self._theirs = {
-            *(agent.commit for agent in recorded.tree.agents),
-            *(child.commit for child in find_unborn(recorded).values()),
-        }
-
-    def source(self, commit: CommitId) -> Snapshot:
-        return self._recorded.source(commit) if commit in self._theirs else super().source(commit)
-
-    def diff(self, before: CommitId, after: CommitId) -> bytes:
-        both = {before, after} <= self._theirs
-        return self._recorded.diff(before, after) if both else super().diff(before, after)
-
-
-def _create_borrowing(folder: Path, recorded: Run) -> AgentRepository:
-    """Create an empty repository that finds the recorded run's objects without copying them."""
-    make_repository(folder)
-    return AgentRepository(folder, recorded.folder / "agents.git")
 
 
 class RecordedOrders:

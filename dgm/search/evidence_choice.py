@@ -62,13 +62,12 @@ def choose_evidence(
         *_sample_evaluations(own, Verdict.UNRESOLVED, settings.evidence.failures, rng),
         *_sample_evaluations(own, Verdict.RESOLVED, settings.evidence.successes, rng),
     }
-    if settings.evidence.layout == 2:
-        what = replace(what, shown=_choose_shown(tree, what.parents, needs, settings.evidence))
-        failed = _find_failed_tasks(tree, what.parents[0])
-        first = {own[number].task for number in chosen} & failed
-        for agent in (*what.parents[1:], *what.shown):
-            theirs = past[agent] if agent in past else evaluations_of(run, agent, before=action)
-            chosen.update(_sample_further(theirs, (first, failed), rng))
+    what = replace(what, shown=_choose_shown(tree, what.parents, needs, settings.evidence))
+    failed = _find_failed_tasks(tree, what.parents[0])
+    first = {own[number].task for number in chosen} & failed
+    for agent in (*what.parents[1:], *what.shown):
+        theirs = past[agent] if agent in past else evaluations_of(run, agent, before=action)
+        chosen.update(_sample_further(theirs, (first, failed), rng))
     if not what.aim and set(needs.aims) <= set(ENTRIES):
         what = _choose_aim(run, what, own, needs.aims, rng)
     if what.case:

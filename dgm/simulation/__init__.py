@@ -1,23 +1,16 @@
 """Worlds that cost nothing, and trials of policies in them, by the same loop that performs real searches."""
 
-from typing import TYPE_CHECKING
-
+from dgm.archive.run import Run, RunKind
 from dgm.errors import Hint, UserError
 
-if TYPE_CHECKING:
-    from dgm.archive.run import Run
 
-PLAN = "simulation"
-"""Key of a run's configuration that says which trial it records."""
-
-
-def check_performed(run: "Run") -> None:
+def check_performed(run: Run) -> None:
     """Refuse a simulated run: its agents cannot work, and no benchmark can grade them.
 
     Raises:
         UserError: the run is simulated.
     """
-    if PLAN in run.config:
+    if run.kind is RunKind.SIMULATION:
         raise UserError(
             f"{run.name} is simulated: no agent of it can work, and it has no benchmark to evaluate on",
             hint=Hint("to repeat its decisions", "replay", (str(run.folder),)),

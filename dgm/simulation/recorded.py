@@ -16,14 +16,14 @@ from pathlib import Path
 from dgm import __version__
 from dgm.analysis.budgets import Reason
 from dgm.archive.events import Recorded, RunStarted
-from dgm.archive.run import Run
+from dgm.archive.run import Run, RunKind
 from dgm.config import Settings
 from dgm.domain import ActionId, Agent, Born, CommitId, Entry
 from dgm.errors import Infrastructure, UserError
 from dgm.policies.registry import open_policy
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.run_controller import RunController
-from dgm.simulation import PLAN, virtual
+from dgm.simulation import virtual
 from dgm.simulation.families import OPERATORS
 from dgm.simulation.policies import ORACLE, contender_settings
 from dgm.simulation.trial import SEED_OPERATOR, Trial, budget_of, world_of
@@ -72,15 +72,16 @@ def _open(folder: Path, trial: Trial) -> Run:
             "settings": _settings(trial).model_dump(mode="json"),
             "sandbox": "simulated",
             "versions": {"dgm": __version__, "python": platform.python_version(), "benchmark": VERSION},
-            PLAN: plan,
+            "kind": RunKind.SIMULATION,
+            "plan": plan,
         }
         return Run.create(folder, config)
     run = Run.open(folder, write=True)
-    if run.config.get(PLAN) != plan:
+    if (run.kind, run.plan) != (RunKind.SIMULATION, plan):
         run.close()
         what = (
             "another trial, or one by another version"
-            if PLAN in run.config
+            if run.kind is RunKind.SIMULATION
             else "a run that is not simulated"
         )
         raise UserError(f"{folder}: holds {what}; choose another folder")

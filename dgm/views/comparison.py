@@ -15,13 +15,14 @@ from dgm.analysis.best import best_of
 from dgm.archive.finding import archive_folders, find_run, find_runs_in
 from dgm.archive.history import LIVING, state
 from dgm.archive.identity import identity_of
-from dgm.archive.run import Run
+from dgm.archive.run import Run, RunKind
 from dgm.benchmarks.grader_version import differ_in_grader, name_grader
 from dgm.config.resolving import leaves
 from dgm.domain import Agent, Tally, TaskId, Verdict
 from dgm.errors import UserError
-from dgm.evaluation.evaluating import PLAN as EVALUATION
-from dgm.evaluation.exam import FOLDER, compare_verdicts, find_candidate
+from dgm.evaluation.control import FOLDER
+from dgm.evaluation.results import compare_verdicts
+from dgm.evaluation.schedule import find_entered
 from dgm.stats import paired_bootstrap
 from dgm.views.agents import AgentRow, row_of
 from dgm.views.curve import CurvePoint, list_recommendations
@@ -204,7 +205,7 @@ def read_run(run: Run) -> ComparedRun:
     Raises:
         UserError: it is no search, or has no agent yet.
     """
-    if EVALUATION in run.config or run.folder.name == FOLDER:
+    if run.kind in (RunKind.EVALUATION, RunKind.HOLDOUT):
         raise UserError(f"{run.folder}: not a search, but an evaluation; name the run itself")
     tree = run.tree
     if not tree.agents:
@@ -239,9 +240,9 @@ def _read_holdout(run: Run, agent: Agent) -> Verdicts | None:
     view = read_holdout(run, agent)
     if view is None or not view.tasks or view.missing:
         return None
-    with Run.open(run.folder / FOLDER) as exam:
-        entered = find_candidate(exam, agent)
-        return None if entered is None else dict(exam.tree.verdicts(entered))
+    with Run.open(run.folder / FOLDER) as holdout:
+        entered = find_entered(holdout, agent.commit)
+        return None if entered is None else dict(holdout.tree.verdicts(entered))
 
 
 def compare_runs(runs: Sequence[ComparedRun], group_by: str | None) -> ComparisonView:

@@ -6,8 +6,7 @@ from typing import Any, Literal, Self
 
 from dgm.analysis.budgets import Reason
 from dgm.domain import Evaluation, Task, Verdict
-from dgm.evaluation.evaluating import AgentResult
-from dgm.evaluation.exam import Comparison
+from dgm.evaluation.results import AgentResult, Comparison
 from dgm.views.holdout import PairedView, paired_fields
 from dgm.views.values import TallyView, UsageView, View
 
@@ -85,7 +84,7 @@ class AgentEvaluation(View):
             tags={tag: TallyView.of(tally) for tag, tally in result.by_tag(tasks).items()},
             resolved=tuple(task for task in result.first if task not in result.unresolved),
             unresolved={str(task): reason for task, reason in result.unresolved.items()},
-            given_up={str(task): reason for task, reason in result.given_up.items()},
+            given_up={str(task): reason for task, reason in result.abandoned.items()},
             outcomes=_count_outcomes(result.graded, attempts),
             missing=result.missing,
             spend=UsageView.of(result.spend),

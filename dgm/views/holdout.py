@@ -6,16 +6,10 @@ from typing import Any, Self
 
 from dgm.analysis.accounts import Accounts
 from dgm.archive.run import Run
-from dgm.domain import Agent, AgentId, Usage
-from dgm.evaluation.control import ControlFindings, Unit, compute_findings, control_of
-from dgm.evaluation.exam import (
-    FOLDER,
-    OPERATOR,
-    Comparison,
-    compare_candidates,
-    count_missing_firsts,
-    find_candidate,
-)
+from dgm.domain import SEED, Agent, Evaluate, Usage
+from dgm.evaluation.control import FOLDER, ControlFindings, Unit, compute_findings, plan_control
+from dgm.evaluation.results import Comparison, compare_agents
+from dgm.evaluation.schedule import CANDIDATE, EvaluationProgress, find_entered
 from dgm.stats import mcnemar_power, paired_bootstrap, tasks_needed
 from dgm.views.values import RoleUsage, TallyView, UsageView, View, role_usages, usage_fields
 
@@ -201,20 +195,21 @@ def read_holdout(run: Run, agent: Agent) -> HoldoutView | None:
     """Return the results of the seed and ``agent`` on the holdout tasks; None if one of them was not entered."""
     if not holdout_exists(run):
         return None
-    with Run.open(run.folder / FOLDER) as exam:
-        seed, best = find_candidate(exam, run.tree.agents[0]), find_candidate(exam, agent)
+    with Run.open(run.folder / FOLDER) as holdout:
+        seed, best = (find_entered(holdout, member.commit) for member in (run.tree.agents[SEED], agent))
         if seed is None or best is None:
             return None
-        accounts = Accounts(exam)
-        control = compute_findings(exam, agent, control_of(run))
+        tree, accounts, progress = holdout.tree, Accounts(holdout), EvaluationProgress.read(holdout)
+        control = compute_findings(holdout, agent, plan_control(run))
+        others = [entry.id for entry in tree.agents if entry.operator == CANDIDATE and entry.id != seed]
         return HoldoutView.of(
-            compare_candidates(exam, seed, best),
-            tasks=len(exam.tree.tasks),
-            missing=sum(count_missing_firsts(exam, entered) for entered in {seed, best}),
+            compare_agents(holdout, seed, best),
+            tasks=len(tree.tasks),
+            missing=len(progress.missing(Evaluate(who, task) for who in {seed, best} for task in tree.tasks)),
             itself=seed == best,
-            examined=_count_examined(exam, seed),
+            examined=sum(tree.own(entered).n > 0 for entered in others),
             control=view_control(control) if control else None,
-            by=dict(exam.tree.spend_by),
+            by=dict(tree.spend_by),
             seed=accounts.of(seed).total,
             best=accounts.of(best).total,
         )
@@ -286,8 +281,3 @@ def _resolved_usage(usage: Usage, resolved: int) -> ResolvedUsage:
         usd_per_resolved=usage.usd / resolved if resolved else None,
         tokens_per_resolved=usage.tokens / resolved if resolved else None,
     )
-
-
-def _count_examined(exam: Run, seed: AgentId) -> int:
-    entered = [agent.id for agent in exam.tree.agents if agent.operator == OPERATOR and agent.id != seed]
-    return sum(exam.tree.own(agent).n > 0 for agent in entered)

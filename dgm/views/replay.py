@@ -1,25 +1,16 @@
 """Results of a replay: whether a run's decisions, lineages and evaluations come out the same again."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Self
 
-from pydantic import Field
-
-from dgm.analysis.budgets import Reason
+from dgm.analysis.budgets import Ending, Reason
 from dgm.archive.run import Run
-from dgm.domain import AgentId
-from dgm.replay import (
-    Decision,
-    Decisions,
-    Divergence,
-    EvaluationAgain,
-    LiveEvaluations,
-    LiveLineage,
-    LiveStep,
-    Match,
-    StepAgain,
-)
+from dgm.domain import AgentId, TaskId, Verdict
+from dgm.evaluation.results import compare_verdicts
+from dgm.replay.again import EvaluationAgain, StepAgain
+from dgm.replay.compare import Divergence, Match
+from dgm.replay.decisions import Decision, Decisions
 from dgm.views.evaluation import FAILED, LIMIT, PairedTallies
 from dgm.views.values import UsageView, View
 
@@ -140,11 +131,10 @@ class RecordReplay(View):
 
 
 class LiveReplay(View):
-    """A lineage or evaluations, repeated by another model and recorded in a run of its own."""
+    """Evaluations, repeated by another model and recorded in a run of their own."""
 
     run: str
-    replay: str
-    """``lineage`` or ``evaluations``."""
+    replay: str = "evaluations"
     live: str
     """The model."""
     folder: str
@@ -154,38 +144,51 @@ class LiveReplay(View):
     message: str
     """The same in one line."""
     missing: int
-    """Steps or evaluations that are not done yet; the same call continues with them."""
+    """Evaluations that are not done yet; the same call continues with them."""
     spend: UsageView
     """All sessions."""
-    agent: int | None = None
-    """The last agent of the lineage."""
-    steps: tuple[LiveStep, ...] = ()
-    against_record: PairedTallies | None = None
-    """Evaluations: the recorded verdicts (first) and the new ones (second)."""
-    agents: dict[int, PairedTallies] = Field(default_factory=dict)
+    against_record: PairedTallies
+    """The recorded verdicts (first) and the new ones (second)."""
+    agents: dict[int, PairedTallies]
     """Agent → the same for it alone."""
 
     @classmethod
     def of(
-        cls, run: Run, model: str, done: LiveLineage | LiveEvaluations, agent: AgentId | None = None
+        cls,
+        recorded: Run,
+        live: Run,
+        model: str,
+        pairs: Mapping[tuple[AgentId, TaskId], Verdict | None],
+        ending: Ending,
     ) -> Self:
-        """Return the view of a live replay; ``agent`` is the last one of a lineage."""
-        view = cls(
-            run=run.name,
-            replay="lineage" if isinstance(done, LiveLineage) else "evaluations",
+        """Return the view of a live replay.
+
+        Args:
+            recorded: the run that is repeated.
+            live: the run in which the work is recorded.
+            model: the model that worked.
+            pairs: an agent of ``recorded`` and a task → the new verdict.
+            ending: how the last session of ``live`` ended.
+        """
+        rows = [
+            (agent, task, recorded.tree.verdict(agent, task), now) for (agent, task), now in pairs.items()
+        ]
+        together = compare_verdicts((f"agent {agent} {task}", then, now) for agent, task, then, now in rows)
+        return cls(
+            run=recorded.name,
             live=model,
-            folder=str(done.folder),
-            ended=done.ending.reason,
-            message=done.ending.message,
-            missing=done.missing,
-            spend=UsageView.of(done.spend),
-            agent=agent,
-        )
-        if isinstance(done, LiveLineage):
-            return view.model_copy(update={"steps": tuple(done.steps)})
-        agents = {member: PairedTallies.of(pairs) for member, pairs in done.agents.items()}
-        return view.model_copy(
-            update={"against_record": PairedTallies.of(done.against_record), "agents": agents}
+            folder=str(live.folder),
+            ended=ending.reason,
+            message=ending.message,
+            missing=sum(now is None for now in pairs.values()),
+            spend=UsageView.of(live.tree.spend),
+            against_record=PairedTallies.of(together),
+            agents={
+                agent: PairedTallies.of(
+                    compare_verdicts((task, then, now) for other, task, then, now in rows if other == agent)
+                )
+                for agent, _ in pairs
+            },
         )
 
     @property

@@ -13,13 +13,12 @@ from dgm.analysis.operator_accounts import OperatorLine, operators_of
 from dgm.archive.events import ActionStarted, traces_of
 from dgm.archive.history import state
 from dgm.archive.identity import identity_of
-from dgm.archive.run import Run
+from dgm.archive.run import Run, RunKind
 from dgm.archive.tree import Tree
 from dgm.benchmarks.grader_version import name_grader
 from dgm.domain import SEED, AgentId, Evaluate, Usage
 from dgm.errors import ArchiveCorrupt, UserError
-from dgm.evaluation.exam import FOLDER
-from dgm.simulation import PLAN as SIMULATION
+from dgm.evaluation.control import FOLDER
 from dgm.stats import best_of_many
 from dgm.views.agents import AgentRow, row_of
 from dgm.views.best_line import (
@@ -205,7 +204,7 @@ class ReportView(View):
         repeats = models["solve"] in REPEATING
         holdout = read_holdout(run, tree.agents[best])
         lineage, settings, identity = read_lineage(run, best), run.settings(), identity_of(run)
-        simulated = SIMULATION in run.config
+        simulated = run.kind is RunKind.SIMULATION
         highest = find_highest(tree, best)
         graded = tree.clade(SEED)
         began, ended = run.store.query("SELECT min(at), max(at) FROM events WHERE seq <= ?", (tree.seq,))[0]

@@ -5,13 +5,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dgm.archive.changes import format_assignments
-from dgm.archive.run import Run
+from dgm.archive.run import Run, RunKind
 from dgm.config import Settings, read_frozen
 from dgm.config.toml_files import format_key, format_value
 from dgm.domain import AgentId
-from dgm.evaluation.evaluating import PLAN as EVALUATION
-from dgm.evaluation.exam import FOLDER
-from dgm.simulation import PLAN as SIMULATION
 from dgm.views.run import changes_of
 from dgm.views.values import View
 
@@ -62,7 +59,7 @@ def read_reproduction(run: Run, best: AgentId) -> ReproductionView:
         f"dgm replay {name} {best} --what lineage",
         f"dgm replay {name} {best} --what evaluations",
     )
-    is_search = _is_search(run)
+    is_search = run.kind in (RunKind.SEARCH, RunKind.REPLAY)
     return ReproductionView(
         command=run_command_text(config) if is_search else None,
         replays=replays if is_search else (),
@@ -73,11 +70,6 @@ def read_reproduction(run: Run, best: AgentId) -> ReproductionView:
         sessions=run.store.query(_SESSIONS, (run.tree.seq,))[0][0],
         changed=tuple(format_assignments(changes_of(run))),
     )
-
-
-def _is_search(run: Run) -> bool:
-    made_otherwise = SIMULATION in run.config or EVALUATION in run.config
-    return not made_otherwise and run.folder.name != FOLDER
 
 
 def run_command_text(config: Mapping[str, Any]) -> str:

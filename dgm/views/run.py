@@ -41,8 +41,6 @@ ROLES = ("solve", "improve", "diagnose")
 MOST_REASONS = 12
 """Number of different reasons that are counted separately."""
 # LIKE avoids parsing the JSON of every verdict. Reasons are read by Python: SQL cannot return half a surrogate pair.
-KINDS = ("evaluation", "simulation", "replay")
-"""Keys of a run's configuration that mark it as something else than a search."""
 
 
 class EvaluationCounts(View):
@@ -337,7 +335,7 @@ class RunReader:
         return RunView(
             run=run.name,
             folder=str(run.folder),
-            kind=kind_of_run(run.config),
+            kind=run.kind,
             state=label,
             living=living,
             paused=tree.paused,
@@ -419,11 +417,6 @@ def find_highest(tree: Tree, best: AgentId | None) -> AgentId | None:
         return None
     rate, _, agent = max(rated)
     return None if -agent == best or rate <= tree.own(best).rate else AgentId(-agent)
-
-
-def kind_of_run(config: Mapping[str, Any]) -> str:
-    """Return ``search``, or what else the run is."""
-    return next((kind for kind in KINDS if kind in config), "search")
 
 
 def models_of(run: Run) -> dict[str, str]:

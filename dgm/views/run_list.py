@@ -8,12 +8,11 @@ from dgm.analysis.best import best_of
 from dgm.archive.finding import SUFFIX, archive_folders
 from dgm.archive.history import state, writer
 from dgm.archive.log import FILE
-from dgm.archive.run import Run
+from dgm.archive.run import Run, RunKind
 from dgm.errors import ArchiveCorrupt, DgmError, UserError
 from dgm.paths import NOT_RUNS
 from dgm.stats import lower_bound
 from dgm.views.progress import BudgetUse, tree_budget_uses
-from dgm.views.run import kind_of_run
 from dgm.views.values import TallyView, View
 
 MOST_EVENTS = 100_000
@@ -102,7 +101,7 @@ class RunRow(View):
         return cls(
             run=run.folder.name,
             folder=str(run.folder),
-            kind=kind_of_run(run.config),
+            kind=run.config.get("kind", RunKind.SEARCH),
             state=state(run),
             problem=problem,
             pid=holder.pid if holder and holder.is_reachable else None,

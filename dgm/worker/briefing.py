@@ -1,19 +1,10 @@
-"""The brief of an operator that makes a child, and its record: two traces of the evidence."""
+"""The brief of an operator that makes a child, and its record: a trace of the evidence."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dgm.archive.journal import CallReader
-from dgm.domain import ActionId, Digest, Evaluation, Snapshot, Tally
-from dgm.meta.evidence import (
-    EvidenceContents,
-    begin_with_actions,
-    count_problems,
-    evidence_folder,
-    folder,
-    manifest,
-    record_reading,
-)
+from dgm.domain import ActionId, Digest, Evaluation, Tally
+from dgm.meta.evidence import begin_with_actions, count_problems, evidence_folder, manifest
 from dgm.protocols import Brief, Case, Member, ProgramEnd
 from dgm.search.orders import ExpandOrder, ParentState
 from dgm.worker.context import WorkerContext
@@ -42,7 +33,7 @@ class BriefBuilder:
         own = [case for case in cases if case.evaluation.agent == parents[0].agent.id]
         return Brief(
             parents=parents,
-            evidence=self._folder(EvidenceContents(parents, shown, cases), own),
+            evidence=evidence_folder(parents, shown, cases, self.by.settings.evidence.folder_bytes),
             facts=count_problems(order.tally, own),
             child_number=order.child_number,
             members=shown,
@@ -55,32 +46,6 @@ class BriefBuilder:
     def shown(self, brief: Brief) -> Mapping[str, Digest]:
         """Record the contents of the evidence folder; nothing if there is none."""
         return {"evidence": self.by.keep_whole(manifest(brief.evidence))} if brief.evidence else {}
-
-    def read(self, action: ActionId, brief: Brief, heard: Collection[int]) -> Mapping[str, Digest]:
-        """Record which parts of the folder the expansion's models were shown; nothing if there is no folder.
-
-        Args:
-            action: the expansion.
-            brief: of its operator.
-            heard: numbers of the answered calls of its operator. Calls of an earlier try's vetting do not
-                count; nor do requests that the provider refused.
-
-        Raises:
-            ArchiveCorrupt: a recorded request or reply is missing or damaged.
-        """
-        if not brief.evidence:
-            return {}
-        run = self.by.run
-        reader = CallReader(run.store)
-        exchanged = [reader.exchange(call) for call in run.store.calls(action) if call.number in heard]
-        said = [request for request, reply in exchanged if not reply.error]
-        return {"reading": self.by.keep_whole(record_reading(brief.evidence, brief.parents[0].source, said))}
-
-    def _folder(self, about: EvidenceContents, own: list[Case]) -> Snapshot:
-        settings = self.by.settings.evidence
-        if settings.layout == 2:
-            return evidence_folder(about, settings.folder_bytes)
-        return folder(own) if own else {}
 
     def _member(self, standing: ParentState) -> Member:
         repository = self.by.run.repository

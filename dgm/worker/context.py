@@ -1,19 +1,15 @@
 """The parts with which an action is performed, and the place where its traces are kept."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import ActionId, Digest, Usage
-from dgm.gateway.server import Gateway
-from dgm.protocols import Benchmark, Operator, SandboxEngine, SandboxSpec
+from dgm.protocols import Benchmark, Operator
 from dgm.worker.allowance import Allowance
-from dgm.worker.supplies import Supplies
+from dgm.worker.session import Session
 from dgm.worker.workbench import SandboxWorkbench
-
-ACTION = "dgm.action"
-"""Label of a sandbox with the id of its action."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,45 +17,16 @@ class WorkerContext:
     """Everything that performing needs; stateless, so any number of actions may be under way."""
 
     run: Run
-    engine: SandboxEngine
-    gateway: Gateway
+    session: Session
     benchmark: Benchmark
     operators: Mapping[str, Operator]
     settings: Settings
-    spec: SandboxSpec
-    """Spec of the sandboxes in which agents are checked and improve themselves."""
-    supplies: Supplies = field(default_factory=Supplies)
-    """Packages of the run's agents."""
-
-    def labels(self, action: ActionId) -> Mapping[str, str]:
-        """Return the labels of the sandboxes of an action."""
-        return {**self.spec.labels, ACTION: str(action)}
 
     def bench(
-        self,
-        action: ActionId,
-        role: str | None = None,
-        allowance: Allowance | None = None,
+        self, action: ActionId, role: str | None = None, allowance: Allowance | None = None
     ) -> SandboxWorkbench:
-        """Return a fresh workbench for an action.
-
-        Args:
-            action: the action to which the model calls belong.
-            role: of the lent model; default: the kind of the job.
-            allowance: limits on all jobs and questions together.
-        """
-        return SandboxWorkbench(
-            self.engine.open,
-            self.gateway,
-            action,
-            replace(self.spec, labels=self.labels(action)),
-            self.settings.limits,
-            role,
-            allowance,
-            evidence_shown=self.settings.evidence.layout == 2,
-            heard=set(self.run.tree.withdrawals.void_calls(action)),
-            supplies=self.supplies,
-        )
+        """Return a fresh workbench for an action; void answers are not served again."""
+        return self.session.open_bench(action, role, allowance, self.run.tree.withdrawals.void_calls(action))
 
     def keep(self, data: bytes) -> Digest:
         """Store a trace for an event to name; cut out the middle of a long one."""

@@ -52,13 +52,8 @@ class ExpansionRunner:
         traces |= await asyncio.to_thread(briefing.shown, brief)
         operator = self.by.operators[order.action.operator]
         bench = self.by.bench(order.id, allowance=Allowance(self.by.settings.limits))
-        try:
-            proposal = await operator.make(brief, bench)
-            check_answer(proposal, Proposal, f"operator '{order.action.operator}': make")
-        except AgentFault:
-            traces |= await asyncio.to_thread(briefing.read, order.id, brief, bench.heard)
-            raise
-        traces |= await asyncio.to_thread(briefing.read, order.id, brief, bench.heard)
+        proposal = await operator.make(brief, bench)
+        check_answer(proposal, Proposal, f"operator '{order.action.operator}': make")
         traces["log"] = await asyncio.to_thread(self.by.keep, proposal.log)
         if proposal.stated:
             traces["statement"] = await asyncio.to_thread(self.by.keep, proposal.stated.encode())

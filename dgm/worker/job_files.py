@@ -17,7 +17,7 @@ from dgm.gateway.agent_start import FOLDER as START_FOLDER
 from dgm.gateway.agent_start import TASK_PATHS
 from dgm.gateway.lease import Lease
 from dgm.meta.contract import AUTO_ACTIONS, Contract
-from dgm.meta.evidence.listing import EVIDENCE_FOLDER, EVIDENCE_PUT
+from dgm.meta.evidence import EVIDENCE_FOLDER
 from dgm.meta.trajectories import KNOWN, join_files, read_trajectory
 from dgm.protocols import InImage, Job, JobKind, OwnTrajectory, Sandbox
 from dgm.sandboxes.transfer import get_files, list_files
@@ -144,34 +144,28 @@ def job_terms(contract: Contract, lease: Lease) -> Mapping[str, Any]:
     return {"model": lease.names.told, "calls": lease.limits.calls, **chosen}
 
 
-async def put_files(sandbox: Sandbox, job: Job, terms: Mapping[str, Any], *, shown: bool) -> None:
-    """Put a job's files into its sandbox.
-
-    Args:
-        sandbox: of the job.
-        job: whose files they are.
-        terms: of the lent model, for the job file.
-        shown: whether its evidence is mounted.
+async def put_files(sandbox: Sandbox, job: Job, terms: Mapping[str, Any]) -> None:
+    """Put a job's files into its sandbox, with the ``job_terms`` of the lent model; evidence is mounted.
 
     Raises:
         AgentFault: the agent's own files do not go in.
         Infrastructure: the task's do not, or the sandbox failed.
     """
     try:
-        await sandbox.put(_job_files(job, EVIDENCE_FOLDER if shown else EVIDENCE_PUT, terms), "/")
+        await sandbox.put(_job_files(job, terms), "/")
     except AgentFault as fault:
         if job.kind is JobKind.IMPROVE:
             raise
         raise Infrastructure(f"the task's files do not go into a sandbox: {fault}") from fault
 
 
-def _job_files(job: Job, evidence: str, terms: Mapping[str, Any]) -> Snapshot:
+def _job_files(job: Job, terms: Mapping[str, Any]) -> Snapshot:
     record = {
         "kind": job.kind.value,
         "problem": job.problem,
         "workdir": job.workdir,
         "time_limit_s": job.time_limit_s,
-        "evidence": evidence if job.evidence else None,
+        "evidence": EVIDENCE_FOLDER if job.evidence else None,
         **terms,
     }
     gateway = files("dgm.gateway")
@@ -182,8 +176,6 @@ def _job_files(job: Job, evidence: str, terms: Mapping[str, Any]) -> Snapshot:
         f"{START_FOLDER[1:]}/sitecustomize.py": Entry(gateway.joinpath("agent_packages.py").read_bytes()),
         **{f"agent/{path}": entry for path, entry in job.source.items()},
     }
-    if evidence == EVIDENCE_PUT:
-        placed |= {f"{EVIDENCE_PUT[1:]}/{path}": entry for path, entry in job.evidence.items()}
     if isinstance(job.workspace, InImage):
         return placed
     workdir = job.workdir.strip("/")

@@ -5,30 +5,24 @@ run, and agents from folders.
 """
 
 import asyncio
-import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from shutil import rmtree
-from tempfile import mkdtemp
 
-from dgm.archive.this_machine import machine_name
 from dgm.config import LimitSettings, Settings
 from dgm.domain import ActionId, Budget, Snapshot, TaskId, Usage
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.gateway.lease import DRY_RUN
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.model_names import DEFAULT
-from dgm.gateway.server import Gateway, LendingRules
+from dgm.gateway.server import LendingRules
 from dgm.meta.vetting import Stages
 from dgm.models.builtin import DryRun
 from dgm.models.choose import AUTO, names_by_role
 from dgm.processes import repeat_after_standstill
 from dgm.protocols import Completed, Grade, Model, SandboxEngine, Work
 from dgm.worker.own_start import allow_seed_start, find_start_seconds, follow_seed_start
-from dgm.worker.solving import UsageJournal
-from dgm.worker.supplies import AgentSupplies
+from dgm.worker.session import LentModels, UsageJournal, open_session
 from dgm.worker.workbench import SandboxWorkbench
 
 
@@ -102,21 +96,14 @@ async def open_rehearsal(
         UserError: the packages cannot be installed.
         Infrastructure: a sandbox failed.
     """
-    labels = {"dgm.run": f"rehearsal-{uuid.uuid4().hex}", "dgm.host": machine_name()}
-    supplies = AgentSupplies(engine, source)
-    spec = await supplies.home_spec(labels)
-    await supplies.supply(spec)
-    folder = Path(mkdtemp(prefix="dgm-gateway-"))
-    try:
-        ledger = Ledger({}, Usage, Budget)
-        rules = LendingRules(settings.models.aliases, any_name=model.name == DEFAULT)
-        async with Gateway(folder, UsageJournal(), {DRY_RUN: model}, ledger, rules=rules) as gateway:
-            yield SandboxWorkbench(
-                engine.open, gateway, ActionId(1), spec, settings.limits, DRY_RUN, supplies=supplies
-            )
-    finally:
-        await engine.reap(labels)
-        await asyncio.to_thread(rmtree, folder, True)
+    lent = LentModels(
+        {DRY_RUN: model},
+        UsageJournal(),
+        Ledger({}, Usage, Budget),
+        rules=LendingRules(settings.models.aliases, any_name=model.name == DEFAULT),
+    )
+    async with open_session(engine, source, settings.limits, lent) as session:
+        yield session.open_bench(ActionId(1), DRY_RUN)
 
 
 def stands_for(settings: Settings, role: str) -> str:

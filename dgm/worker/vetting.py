@@ -43,7 +43,7 @@ class ChildVetting:
         dry = self.by.bench(self.order.id, DRY_RUN)
         bench = replace(self.bench, allowance=Allowance.of_vetting(limits))
         probes = _Probes(self.by, replace(bench, role=PROBE), traces)
-        rooms = Stages(dry, self.by.spec.image, limits.check_s, self.order.action.probes, probes)
+        rooms = Stages(dry, self.by.session.spec.image, limits.check_s, self.order.action.probes, probes)
         subject = VettingReference(
             parent=brief.parents[0].source,
             known=self._twin,

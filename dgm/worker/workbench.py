@@ -19,7 +19,7 @@ from dgm.gateway.lease import DRY_RUN, SPENT, Lease
 from dgm.gateway.server import MOST_LOST_S, Gateway
 from dgm.messages import Reply, Request, RequestRefused
 from dgm.meta.contract import Contract, read_contract
-from dgm.meta.evidence.listing import EVIDENCE_FOLDER
+from dgm.meta.evidence import EVIDENCE_FOLDER
 from dgm.protocols import (
     Completed,
     InImage,
@@ -91,8 +91,6 @@ class SandboxWorkbench:
     """Role of the lent model; default: the kind of the job."""
     allowance: Allowance | None = None
     """Limits on all jobs and questions together; None: each has only its own limits."""
-    evidence_shown: bool = False
-    """Whether evidence is mounted read-only, so that it takes none of the sandbox's disk; else it is put in."""
     heard: set[int] = field(default_factory=set)
     """Numbers of the action's model calls that are not served to a job again.
 
@@ -239,7 +237,7 @@ class SandboxWorkbench:
             ) as sandbox,
         ):
             await lease.recall()  # A replay's job is told the form of actions that the recorded requests had.
-            await put_files(sandbox, job, job_terms(contract, lease), shown=bool(shown))
+            await put_files(sandbox, job, job_terms(contract, lease))
             running = sandbox.exec(
                 ["python3", "-I", "/" + LAUNCHER],
                 timeout_s=job.time_limit_s + MOST_LOST_S + GRACE_S,
@@ -262,8 +260,8 @@ class SandboxWorkbench:
 
     @asynccontextmanager
     async def _evidence(self, job: Job) -> AsyncIterator[Sequence[Mount]]:
-        """Lay out the job's evidence in a folder of the host while its sandbox lives; nothing if it is put in."""
-        if not (job.evidence and self.evidence_shown):
+        """Show the job's evidence read-only from a folder of the host, so that it takes none of the sandbox's disk."""
+        if not job.evidence:
             yield ()
             return
         # The name begins with the gateway's, so that the cleanup after a dead process removes this folder, too.

@@ -38,12 +38,12 @@ SOURCE = {"agent.toml": TOML, "looks.py": LOOKS}
 EVIDENCE = {"README.md": Entry(b"index\n"), "cases/a-0/patch.diff": Entry(b"diff\n", 0o100755)}
 
 
-def reported(engine, folder, **given):
+def reported(engine, folder):
     """What an agent that looks at its evidence saw of it."""
 
     async def scenario():
         async with gateway(folder / "gateway", Script(), MemoryJournal()) as opened:
-            bench = SandboxWorkbench(engine.open, opened, ACTION, spec(), LimitSettings(), **given)
+            bench = SandboxWorkbench(engine.open, opened, ACTION, spec(), LimitSettings())
             job = Job(JobKind.IMPROVE, "p", SOURCE, SOURCE, "python", "/work/agent", 30.0, EVIDENCE)
             work = await bench.work(job)
         assert work.completed.exit_code == 0, work.completed.output
@@ -55,15 +55,10 @@ def reported(engine, folder, **given):
 def test_evidence_that_is_shown_can_be_read_and_not_changed(engine, tmp_path):
     before = os.umask(0o077)
     try:
-        seen = reported(engine, tmp_path, evidence_shown=True)
+        seen = reported(engine, tmp_path)
     finally:
         os.umask(before)
     assert seen["place"] == "/run/evidence"
     assert seen["files"] == {"README.md": "index\n", "cases/a-0/patch.diff": "diff\n"}
     assert len(seen["refused"]) == 4, seen
     assert [path.name for path in tmp_path.iterdir() if "evidence" in path.name] == []
-
-
-def test_evidence_that_is_put_in_is_the_agents_own(engine, tmp_path):
-    seen = reported(engine, tmp_path)
-    assert (seen["place"], seen["refused"]) == ("/job/evidence", [])

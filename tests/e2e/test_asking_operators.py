@@ -16,8 +16,8 @@ from dgm.archive.events import AgentBorn
 from dgm.config import BudgetSettings, Settings
 from dgm.domain import AgentId, Evaluate, Expand
 from dgm.meta.registry import needs_of
-from dgm.replay import lineage
-from dgm.replay.findings import Match
+from dgm.replay.again import replay_lineage
+from dgm.replay.compare import Match
 from dgm.search.loop import Search
 from dgm.search.run_controller import RunController
 from tests.e2e.test_markers import Steps, expansions
@@ -106,5 +106,5 @@ def test_a_child_is_born_and_what_was_asked_and_read_is_kept(made, operator):
 def test_every_child_is_made_again_from_the_record(made):
     _, run = made
     for agent in run.tree.agents[1:]:
-        steps = asyncio.run(lineage(run, agent.id, "bubblewrap"))
+        steps = asyncio.run(replay_lineage(run, agent.id, "bubblewrap"))
         assert [step.match for step in steps] == [Match.SAME] * len(steps)

@@ -11,7 +11,7 @@ from dgm.benchmarks.grader_version import differ_in_grader
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.messages import Stop
 from dgm.paths import asset
-from dgm.replay import Match
+from dgm.replay.compare import Match
 from dgm.tui.app import Browser
 from dgm.tui.reader import BackgroundReader
 from tests.model.record import Record

@@ -17,7 +17,7 @@ from dgm.archive.events import ActionStarted, AgentBorn, Event, RunStarted, Task
 from dgm.archive.fold import fold
 from dgm.archive.repository import patch
 from dgm.archive.run import Run
-from dgm.archive.store import EventStore
+from dgm.archive.log import Log
 from dgm.archive.tree import Tree
 from dgm.domain import (
     ActionId,
@@ -46,7 +46,7 @@ def history(agents: int, evaluations: int) -> Iterator[Event]:
     rng = Random(0)
     tasks = tuple(TaskId(f"starter/task-{n:04}") for n in range(5000))
     cost = Cost(
-        Usage(12, 20_000, 800, 0.0125), 14.25, {n: Digest(n[0] * 64) for n in ("patch", "log", "tests")}
+        Usage(12, 20_000, 800, 0.0125), 14.25, {n: Digest("0" * 64) for n in ("patch", "log", "tests")}
     )
     yield RunStarted(Budget(evaluations=2 * evaluations), tasks)
     yield AgentBorn(ActionId(0), AgentId(0), Born((), "seed", CommitId("0" * 40), "the seed"))
@@ -71,7 +71,7 @@ def history(agents: int, evaluations: int) -> Iterator[Event]:
 
 
 def build(path: Path, agents: int, evaluations: int) -> None:
-    with EventStore.open(path, write=True) as store:
+    with Log.open(path, write=True) as store:
         batch: list[Event] = []
         for event in history(agents, evaluations):
             batch.append(event)
@@ -84,7 +84,7 @@ def build(path: Path, agents: int, evaluations: int) -> None:
 def opening(path: Path) -> None:
     for write in (False, True):
         start, busy = time.perf_counter(), time.process_time()
-        with EventStore.open(path, write=write) as store:
+        with Log.open(path, write=write) as store:
             opened = time.perf_counter() - start
             tree = Tree()
             fold(store, tree)
@@ -112,7 +112,7 @@ def deciding(tree: Tree) -> None:
 
 def recording(folder: Path, depth: int = 1000) -> None:
     tree = Tree()
-    with EventStore.open(folder / "deep.db", write=True) as store:
+    with Log.open(folder / "deep.db", write=True) as store:
         for n in range(depth + 1):
             parents = (AgentId(n - 1),) if n else ()
             tree.apply(
@@ -173,12 +173,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         start = time.perf_counter()
-        build(folder / "events.db", agents, evaluations)
-        size = (folder / "events.db").stat().st_size / 1e6
+        build(folder / "run.db", agents, evaluations)
+        size = (folder / "run.db").stat().st_size / 1e6
         took = time.perf_counter() - start
         print(f"written: {agents} agents, {evaluations} evaluations, {size:.0f} MB, {took:.0f} s")
         print("opening (a process of its own):", flush=True)
-        subprocess.run([sys.executable, __file__, "open", str(folder / "events.db")], check=True)
+        subprocess.run([sys.executable, __file__, "open", str(folder / "run.db")], check=True)
         print("recording an evaluation at depth 1,000, commit included:")
         recording(folder)
         print("storing durably:")

@@ -147,7 +147,7 @@ async def measure(sandbox: str, rounds: int, folder: Path) -> tuple[list[float],
                 began = time.perf_counter()
                 await worker.perform(EvaluateOrder(ActionId(2 * n + 1), action, run.tree.agents[0]))
                 ours.append(time.perf_counter() - began)
-                with worker.gateway.lend(ActionId(2 * n + 2), "solve") as lease:
+                with worker.session.gateway.lend(ActionId(2 * n + 2), "solve") as lease:
                     began = time.perf_counter()
                     for session in recorder.sessions:
                         await asyncio.to_thread(by_hand, session, lease.token)

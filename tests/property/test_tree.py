@@ -31,7 +31,7 @@ from dgm.archive.events import (
 )
 from dgm.archive.flips import flip
 from dgm.archive.fold import fold
-from dgm.archive.store import EventStore
+from dgm.archive.log import Log
 from dgm.archive.tree import Tree
 from dgm.domain import (
     ActionId,
@@ -235,7 +235,7 @@ def test_stored_events_come_back_and_fold_the_fast_way_to_the_same(
     times = data.draw(st.lists(st.integers(1, 50), min_size=len(unique), max_size=len(unique)))
     with tempfile.TemporaryDirectory() as folder:
         ticks = iter(times)
-        with EventStore.open(Path(folder, "e.db"), write=True, clock=lambda: float(next(ticks))) as store:
+        with Log.open(Path(folder, "e.db"), write=True, clock=lambda: float(next(ticks))) as store:
             store.append_many(unique)
             assert [recorded.event for recorded in store.read()] == unique
             fast = Tree()

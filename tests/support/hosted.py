@@ -78,7 +78,7 @@ def faults(share: float, seed: int, timeout_s: float) -> Script:
 
 def rows(run: Path, query: str) -> list[tuple[object, ...]]:
     """What SQL finds in a run's log."""
-    connection = sqlite3.connect(f"file:{run / 'events.db'}?mode=ro", uri=True)
+    connection = sqlite3.connect(f"file:{run / 'run.db'}?mode=ro", uri=True)
     try:
         return connection.execute(query).fetchall()
     finally:

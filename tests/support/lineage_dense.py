@@ -2,11 +2,16 @@
 
 import numpy as np
 
-from dgm.policies.lineage.constants import (
-    DRIFT_KEPT,
-    ROOT_DRIFT_SCALE,
-    ROOT_VARIANCE,
-)
+from dgm.policies.lineage.posterior import DRIFT_KEPT, ROOT_DRIFT_SCALE, ROOT_VARIANCE, Beliefs
+
+
+def build_beliefs(parents, evidence, step, mean_drift):
+    """Beliefs of a tree with precision and η per agent; ``update`` must follow."""
+    beliefs = Beliefs(step, mean_drift)
+    for agent, (parent, (precision, eta)) in enumerate(zip(parents, evidence, strict=True)):
+        beliefs.add(parent)
+        beliefs.set_evidence(agent, precision, eta, 1.0)
+    return beliefs
 
 
 def prior(parents, step, mean_drift):

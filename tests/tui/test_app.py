@@ -150,7 +150,7 @@ def test_an_unknown_agent_ends_the_browser(example: Path) -> None:
 
 
 def test_a_damaged_log_ends_the_browser(example_copy: Path) -> None:
-    with sqlite3.connect(example_copy / "events.db") as log:
+    with sqlite3.connect(example_copy / "run.db") as log:
         for (trigger,) in log.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             log.execute(f"DROP TRIGGER {trigger}")
         log.execute("UPDATE events SET body = '{}' WHERE seq = 5")

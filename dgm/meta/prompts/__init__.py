@@ -11,24 +11,21 @@ from dgm.errors import ArchiveCorrupt
 
 KEY = "prompts"
 """Key of the texts in a run's configuration."""
-_UNFROZEN = "-unfrozen"
-"""Ends the names of the words that runs used which froze none."""
 
 
 class Prompts:
-    """The prompts of one run."""
+    """The prompts of one run; ``where`` is their place, for messages."""
 
     def __init__(self, texts: Mapping[str, str], where: str = "the prompts") -> None:
-        """``where`` is the texts' place, for messages."""
         self._texts = texts
         self._where = where
 
     def fill(self, name: str, values: Mapping[str, object]) -> str:
-        """A prompt with ``$name`` replaced by the value of that name; values that it does not name are left out.
+        """Return a prompt with each ``$name`` replaced by its value; further values are ignored.
 
         Raises:
             KeyError: there is no such prompt.
-            ArchiveCorrupt: it names a value that is not given.
+            ArchiveCorrupt: it names a value that is missing.
         """
         text = Template(self._texts[name])
         if unknown := sorted({*text.get_identifiers()} - values.keys()):
@@ -37,36 +34,28 @@ class Prompts:
 
 
 def load_shipped() -> Mapping[str, str]:
-    """Name → text of the prompts of this version, their first lines left out."""
-    folder = files(__name__)
-    found = sorted(
-        (item for item in folder.iterdir() if item.name.endswith(".md")), key=lambda item: item.name
-    )
-    texts = {item.name.removesuffix(".md"): item.read_text(encoding="utf-8") for item in found}
-    return {name: text.partition("\n")[2] for name, text in texts.items()}
+    """Return name → text of the prompts of this version, without their first lines."""
+    items = sorted(files(__name__).iterdir(), key=lambda item: item.name)
+    return {
+        item.name.removesuffix(".md"): item.read_text(encoding="utf-8").partition("\n")[2]
+        for item in items
+        if item.name.endswith(".md")
+    }
 
 
 def load_frozen(config: Mapping[str, object], where: str) -> Prompts:
-    """Return the prompts of a run with this configuration; what it was not begun with is as shipped.
-
-    Args:
-        config: of the run; one that an older dgm made has no prompts, and gets the words of that time.
-        where: the configuration's place, for messages.
+    """Return the prompts frozen in a run's configuration, and those as shipped that it lacks.
 
     Raises:
-        ArchiveCorrupt: they are not what dgm writes.
+        ArchiveCorrupt: they are not what dgm writes; ``where`` names the configuration.
     """
-    shipped = load_shipped()
-    unfrozen = {
-        name.removesuffix(_UNFROZEN): text for name, text in shipped.items() if name.endswith(_UNFROZEN)
-    }
-    texts = config.get(KEY, unfrozen)
+    texts = config.get(KEY, {})
     if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
         raise ArchiveCorrupt(f"{where}: its {KEY} are not a table of texts; restore it from a copy")
     for name, text in texts.items():
         if not Template(text).is_valid():
             raise _prompt_error(where, name, "has a '$' without a name after it ('$$' stands for one)")
-    return Prompts({**shipped, **texts}, where)
+    return Prompts({**load_shipped(), **texts}, where)
 
 
 def _prompt_error(where: str, name: str, what: str) -> ArchiveCorrupt:

@@ -10,11 +10,11 @@ where a is the seed's skill, θ_seed ~ N(0, 1) and μ_seed ~ N(μ̄, 4.5 d). A c
 over the seed; the second of two parents is ignored. Some children are broken: they solve with probability 0.01,
 whatever their parents' skill. ρ, q, d, the rates of broken children, μ̄ and the difficulties are learned in the run.
 
-Inference. Verdicts are made Gaussian about the current means (``evidence``). Two passes over the tree (``passes``) then
-give every agent's posterior exactly. Every 20 results the shared parameters are learned anew (``hyper``,
-``posterior``). State changes only when events are observed (``fold``).
+Inference. Verdicts are made Gaussian about the current means (``learn``). Two passes over the tree (``posterior``)
+then give every agent's posterior exactly. Every 20 results the shared parameters are learned anew (``learn``). State
+changes only when events are observed.
 
-Decisions (``outlook``, ``rules``):
+Decisions (``decide``):
 
 * A parent is worth its line's expected improvement on the best agent. Lines further behind than 1.5 standard deviations
   wait as long as any is nearer.
@@ -23,8 +23,7 @@ Decisions (``outlook``, ``rules``):
 * A task with more than about a fifth of all results is worth little.
 * The agent with the highest lower bound is handed out, or the seed. The seed's bound has a small bonus against an agent
   of the first generations and a malus against a later one.
-* Only a jitter among tasks is random. Among agents that promise the same except for rounding, the first is taken
-  (``ties``).
+* Only a jitter among tasks is random. Among agents that promise the same except for rounding, the first is taken.
 
 The first twenty children (at most one for 40 evaluations of the budget) are watched. Those that have solved nothing are
 tried three times, after a first result on tasks that their parents solve. If eight have solved nothing in three results
@@ -39,7 +38,7 @@ counts (arXiv:2510.21614).
 """
 
 from dgm.policies.composed import Composition
-from dgm.policies.lineage.rules import (
+from dgm.policies.lineage.decide import (
     InformativeTask,
     LineageEvaluation,
     LineageGate,

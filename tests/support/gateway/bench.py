@@ -139,6 +139,15 @@ def client(opened, token):
     return httpx2.AsyncClient(transport=transport, base_url="http://gateway/v1", headers=headers, timeout=30)
 
 
+@asynccontextmanager
+async def talking(opening, action=ACTION, role="solve"):
+    """Open a gateway and lend its model to an agent; yields the gateway, the lease and the agent's client."""
+    async with opening as opened:
+        with opened.lend(action, role) as lease:
+            async with client(opened, lease.token) as http:
+                yield opened, lease, http
+
+
 def chat(text="hi", **more):
     """The body of a small request."""
     return {"model": "default", "messages": [{"role": "user", "content": text}], **more}

@@ -15,7 +15,7 @@ from dgm import assemble
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import AgentId, Evaluate, TaskId, Usage
-from dgm.replay import context
+from dgm.replay.again import open_replayer
 from dgm.search.availability import GatewayAvailability
 from tests.support.runs.builder import RunBuilder
 
@@ -98,18 +98,16 @@ async def open_door(folder: Path, settings: Mapping[str, Any]) -> AsyncIterator[
             RunBuilder(run).begin(Evaluate(AgentId(0), TaskId("t")))
     with run:
         async with assemble.open_worker(run, checked, PARTS) as worker:
-            yield Door(worker.gateway)
+            yield Door(worker.session.gateway)
 
 
 @asynccontextmanager
 async def open_replay(folder: Path, settings: Mapping[str, Any]) -> AsyncIterator[Door]:
     """Open the gateway of a replay, which has the run's record and nothing else."""
     checked = Settings(**settings)
-    limits = assemble.call_limits(checked.limits)
-    means = context.ReplayContext(PARTS.engine, PARTS.benchmark, {}, limits)
     with Run.open(folder) as run:
-        async with context.open_worker(run, checked, means) as worker:
-            yield Door(worker.gateway)
+        async with open_replayer(run, checked, PARTS) as replayer:
+            yield Door(replayer.worker.session.gateway)
 
 
 def serve(folder: Path, settings: Mapping[str, Any], pipe: Connection) -> None:
@@ -148,7 +146,7 @@ def read_contents(folder: Path) -> Iterator[bytes]:
 
 
 def _rows(folder: Path, query: str) -> list[tuple[Any, ...]]:
-    with sqlite3.connect(f"file:{folder / 'events.db'}?mode=ro", uri=True) as db:
+    with sqlite3.connect(f"file:{folder / 'run.db'}?mode=ro", uri=True) as db:
         return db.execute(query).fetchall()
 
 

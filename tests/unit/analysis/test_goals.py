@@ -7,7 +7,7 @@ import pytest
 
 from dgm.analysis.budgets import Reason
 from dgm.analysis.goals import Goals, Standstill, highest_bound, open_goals, refuse_unreachable
-from dgm.archive.codec import decode, encode
+from dgm.archive.events import decode, encode
 from dgm.archive.events import RunStarted
 from dgm.archive.tree import Tree
 from dgm.config import resolve

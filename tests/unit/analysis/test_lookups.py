@@ -7,7 +7,7 @@ import pytest
 
 from dgm.analysis.lookups import find_matching, next_match
 from dgm.archive.events import AgentBorn, Event, TaskGraded
-from dgm.archive.store import EventStore
+from dgm.archive.log import Log
 from dgm.domain import ActionId, AgentId, Born, CommitId, Evaluation, TaskId, Verdict
 
 
@@ -38,8 +38,8 @@ EVENTS = [
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[EventStore]:
-    with EventStore.open(tmp_path / "events.db", write=True) as store:
+def store(tmp_path: Path) -> Iterator[Log]:
+    with Log.open(tmp_path / "run.db", write=True) as store:
         store.append_many(EVENTS)
         yield store
 
@@ -62,12 +62,12 @@ def store(tmp_path: Path) -> Iterator[EventStore]:
     ],
 )
 def test_words_point_to_numbers_commits_operators_rationales_and_then_tasks(
-    store: EventStore, words: str, agents: list[int]
+    store: Log, words: str, agents: list[int]
 ) -> None:
     assert find_matching(store, words, until=store.newest()) == agents
 
 
-def test_what_came_later_is_not_found(store: EventStore) -> None:
+def test_what_came_later_is_not_found(store: Log) -> None:
     assert find_matching(store, "module", until=3) == [2]
 
 

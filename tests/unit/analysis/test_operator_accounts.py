@@ -202,12 +202,11 @@ def test_views_have_aims_and_both_parents(made):
 
 def test_an_agent_says_how_it_was_made(made):
     evidence = made.run.traces.put(json.dumps({f"f{n}": {} for n in range(9)}).encode())
-    reading = made.run.traces.put(json.dumps({"f1": [3, 9], "f2": [7, 9]}).encode())
     action, what = made.start((0,), "self-edit")
     cost = made.cost(check=1.5)
-    traces = {**cost.traces, "evidence": evidence, "reading": reading}
+    traces = {**cost.traces, "evidence": evidence}
     born = Born(what.parents, "self-edit", made.commit(0), "", Cost(CALL, 2.0, traces))
     made.run.append(made.run.birth(born, action))
     making = AgentView.load(made.run, made.run.tree.agents[5]).making
-    assert (making.offered, making.read, making.vetting) == (9, {"f1": 3, "f2": 7}, {"check": 1.5})
+    assert (making.offered, making.vetting) == (9, {"check": 1.5})
     assert AgentView.load(made.run, made.run.tree.agents[0]).making.vetting == {}

@@ -100,14 +100,14 @@ def test_a_run_inside_a_run_keeps_both(dirty: Path) -> None:
 
 @pytest.mark.slow
 def test_a_run_of_another_host_is_left_alone(dirty: Path) -> None:
-    (dirty / "events.lock").write_text(json.dumps({"pid": 1, "host": "elsewhere"}))
+    (dirty / "run.lock").write_text(json.dumps({"pid": 1, "host": "elsewhere"}))
     assert "may be running on elsewhere" in clean_run(dirty, delete=True).skipped
     with pytest.raises(UserError, match="may be running on elsewhere"):
         remove_run(dirty)
 
 
 def test_nothing_is_removed_where_the_log_cannot_be_read(dirty: Path) -> None:
-    (dirty / "events.db").write_bytes(b"garbage")
+    (dirty / "run.db").write_bytes(b"garbage")
     before = files(dirty)
     assert "not a database" in clean_run(dirty, delete=True).skipped
     assert files(dirty) == before
@@ -143,7 +143,7 @@ def test_files_of_the_user_stay_when_a_run_is_removed(dirty: Path) -> None:
 @pytest.mark.slow
 def test_a_damaged_run_can_be_removed(dirty: Path) -> None:
     (dirty / "notes.txt").unlink()
-    (dirty / "events.db").write_bytes(b"garbage")
+    (dirty / "run.db").write_bytes(b"garbage")
     assert remove_run(dirty) == []
     assert list(dirty.parent.iterdir()) == []
 

@@ -9,7 +9,7 @@ import pytest
 
 from dgm.archive.events import AgentBorn
 from dgm.archive.fold import fold
-from dgm.archive.store import EventStore
+from dgm.archive.log import Log
 from dgm.archive.tree import Tree
 from dgm.domain import ActionId, AgentId, Born, CommitId
 from dgm.errors import ArchiveCorrupt
@@ -21,9 +21,9 @@ ROW = "INSERT INTO events VALUES"
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    with EventStore.open(tmp_path / "events.db", write=True) as store:
+    with Log.open(tmp_path / "run.db", write=True) as store:
         store.append(AgentBorn(ActionId(0), AgentId(0), Born((), "seed", CommitId("0" * 40), "the first")))
-    return tmp_path / "events.db"
+    return tmp_path / "run.db"
 
 
 def change(path: Path, sql: str) -> None:
@@ -56,13 +56,13 @@ def change(path: Path, sql: str) -> None:
 @pytest.mark.parametrize("write", [False, True])
 def test_any_schema_but_that_of_a_log_is_refused(path: Path, sql: str, write: bool) -> None:
     change(path, sql)
-    with pytest.raises(ArchiveCorrupt, match=r"events\.db: not the schema of a log"):
-        EventStore.open(path, write=write)
+    with pytest.raises(ArchiveCorrupt, match=r"run\.db: not the schema of a log"):
+        Log.open(path, write=write)
 
 
 def test_views_of_the_file_are_not_used(path: Path) -> None:
     change(path, f"DROP VIEW agents; CREATE VIEW agents AS {ENDLESS} AS id, 'x' AS operator FROM r")
-    with EventStore.open(path, write=False) as store:
+    with Log.open(path, write=False) as store:
         assert store.query("SELECT id, operator FROM agents") == [(0, "seed")]
 
 
@@ -82,7 +82,7 @@ def test_views_of_the_file_are_not_used(path: Path) -> None:
 )
 def test_a_column_that_holds_what_no_event_has_is_refused(path: Path, row: str) -> None:
     change(path, f"{ROW} {row}")
-    with EventStore.open(path, write=False) as store:
+    with Log.open(path, write=False) as store:
         with pytest.raises(ArchiveCorrupt, match="event 2: "):
             list(store.rows())
         with pytest.raises(ArchiveCorrupt, match="event 2: "):
@@ -92,13 +92,13 @@ def test_a_column_that_holds_what_no_event_has_is_refused(path: Path, row: str) 
 def test_a_row_of_any_size_is_not_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dgm.archive.log_file.MAX_ROW_BYTES", 100_000)
     change(path, f"{ROW} (2, 1.0, 'run_paused', NULL, replace(hex(zeroblob(100000)), '0', 'x'))")
-    with EventStore.open(path, write=False) as store, pytest.raises(ArchiveCorrupt, match="too big"):
+    with Log.open(path, write=False) as store, pytest.raises(ArchiveCorrupt, match="too big"):
         list(store.rows())
 
 
 def test_a_statement_without_end_is_stopped(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dgm.archive.log_file._FREE_STEPS", 5_000_000)
-    with EventStore.open(path, write=False) as store, pytest.raises(ArchiveCorrupt, match="interrupted"):
+    with Log.open(path, write=False) as store, pytest.raises(ArchiveCorrupt, match="interrupted"):
         store.query(f"SELECT count(n) FROM ({ENDLESS} FROM r)")
 
 
@@ -110,7 +110,7 @@ def test_links_and_pipes_in_place_of_its_files_are_refused(path: Path, tmp_path:
         place.unlink(missing_ok=True)
         make()
         with pytest.raises(ArchiveCorrupt, match=f"{place.name}: a link, or not a file"):
-            EventStore.open(path, write=False)
+            Log.open(path, write=False)
 
 
 def test_a_journal_that_names_another_file_deletes_nothing(path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_journal_that_names_another_file_deletes_nothing(path: Path) -> None:
     journal.write_bytes(bytes(512) + b"/some/file" + bytes(8) + bytes.fromhex("d9d505f920a163d7"))
     for write in (False, True):
         with pytest.raises(ArchiveCorrupt, match="names a file outside the run"):
-            EventStore.open(path, write=write)
+            Log.open(path, write=write)
 
 
 STARTED = '{"agent":0,"task":"t","attempt":0}'
@@ -159,5 +159,5 @@ def test_a_body_that_fits_no_event_ends_the_fold_in_one_line(
         log.execute(f"{ROW} (2, 1.0, 'action_started', 1, ?)", (STARTED,))
         log.execute(f"{ROW} (3, 1.0, ?, ?, ?)", (kind, action, body))
         log.commit()
-    with EventStore.open(path, write=False) as store, pytest.raises(ArchiveCorrupt, match=r"^event 3: .*"):
+    with Log.open(path, write=False) as store, pytest.raises(ArchiveCorrupt, match=r"^event 3: .*"):
         fold(store, Tree())

@@ -22,7 +22,7 @@ sys.stdin.read()
 
 
 def test_a_writer_is_known_until_it_lets_go(tmp_path):
-    lock = tmp_path / "events.lock"
+    lock = tmp_path / "run.lock"
     assert not is_locked(lock)
     held = WriterLock(lock)
     assert is_locked(lock)
@@ -33,17 +33,17 @@ def test_a_writer_is_known_until_it_lets_go(tmp_path):
 
 
 def test_asking_disturbs_nobody(tmp_path):
-    held = WriterLock(tmp_path / "events.lock")
+    held = WriterLock(tmp_path / "run.lock")
     for _ in range(3):
         writer(tmp_path)
     with pytest.raises(ArchiveBusy, match=f"pid {os.getpid()} on "):
-        WriterLock(tmp_path / "events.lock")
+        WriterLock(tmp_path / "run.lock")
     held.close()
 
 
 @pytest.mark.starts_processes
 def test_a_writer_that_was_killed_is_dead(tmp_path):
-    lock = tmp_path / "events.lock"
+    lock = tmp_path / "run.lock"
     command = [sys.executable, "-c", HOLD, str(lock)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         process.stdout.readline()

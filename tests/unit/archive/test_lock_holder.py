@@ -54,7 +54,7 @@ def test_what_names_nobody_is_refused(data):
 
 
 def test_a_run_in_another_container_lives_while_its_lock_is_held(tmp_path):
-    lock = tmp_path / "events.lock"
+    lock = tmp_path / "run.lock"
     held = WriterLock(lock)
     elsewhere = json.loads(lock.read_text()) | {"machine": "other", "pids": "other", "host": "box"}
     lock.write_text(json.dumps(elsewhere))

@@ -114,6 +114,6 @@ def test_a_run_whose_creator_died_before_its_first_event_is_interrupted(tmp_path
 def test_a_lock_of_another_host_is_taken_for_alive(tmp_path: Path) -> None:
     begin(tmp_path / "run").close()
     holder = json.dumps({"pid": 7, "host": f"not-{socket.gethostname()}"})
-    (tmp_path / "run" / "events.lock").write_text(holder)
+    (tmp_path / "run" / "run.lock").write_text(holder)
     seen = read_overview(tmp_path / "run")
     assert (seen.state, seen.writer[:2]) == ("running", (7, f"not-{socket.gethostname()}"))

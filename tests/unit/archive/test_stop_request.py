@@ -11,7 +11,7 @@ from dgm.errors import UserError
 
 @pytest.fixture
 def held(tmp_path):
-    lock = WriterLock(tmp_path / "events.lock")
+    lock = WriterLock(tmp_path / "run.lock")
     yield lock
     lock.close()
 
@@ -37,13 +37,13 @@ def test_a_request_holds_for_one_writer_only(held, tmp_path):
     held.close()
     assert read_stop_request(tmp_path) is None
     (tmp_path / "stop.json").write_bytes(killed)
-    again = WriterLock(tmp_path / "events.lock")
+    again = WriterLock(tmp_path / "run.lock")
     assert read_stop_request(tmp_path) is None
     again.close()
 
 
 def test_a_process_in_another_container_is_asked_too(held, tmp_path):
-    lock = tmp_path / "events.lock"
+    lock = tmp_path / "run.lock"
     lock.write_text(json.dumps(json.loads(lock.read_text()) | {"pids": "other", "host": "box"}))
     holder = stop_run(tmp_path)
     assert holder is not None
@@ -52,7 +52,7 @@ def test_a_process_in_another_container_is_asked_too(held, tmp_path):
 
 
 def test_an_older_version_is_not_asked_in_vain(held, tmp_path):
-    lock = tmp_path / "events.lock"
+    lock = tmp_path / "run.lock"
     record = json.loads(lock.read_text())
     del record["takes_requests"]
     lock.write_text(json.dumps(record))

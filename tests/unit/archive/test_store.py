@@ -15,7 +15,7 @@ import dgm
 from dgm.archive.events import SCHEMA_VERSION, AgentBorn, ModelCalled, RunStarted, TaskGraded
 from dgm.archive.fold import fold
 from dgm.archive.schema import _GRADED_ONCE_BEFORE_4, APPLICATION_ID
-from dgm.archive.store import EventStore
+from dgm.archive.log import Log
 from dgm.archive.tree import Tree
 from dgm.domain import (
     SEED,
@@ -48,28 +48,28 @@ def graded(attempt: int, verdict: Verdict = Verdict.RESOLVED) -> TaskGraded:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "events.db"
+    return tmp_path / "run.db"
 
 
 @pytest.fixture
 def filled(path: Path) -> Path:
-    with EventStore.open(path, write=True) as store:
+    with Log.open(path, write=True) as store:
         store.append_many([born(n) for n in range(500)])
     return path
 
 
 def test_appended_events_are_read_back_in_order(path: Path) -> None:
     events = [RunStarted(Budget(usd=2.5), (TaskId("a"),)), born(0), graded(0)]
-    with EventStore.open(path, write=True, clock=lambda: 12.5) as store:
+    with Log.open(path, write=True, clock=lambda: 12.5) as store:
         assert [store.append(event).seq for event in events] == [1, 2, 3]
-    with EventStore.open(path, write=False) as store:
+    with Log.open(path, write=False) as store:
         assert [(item.seq, item.at, item.event) for item in store.read()] == [
             (n, 12.5, event) for n, event in enumerate(events, 1)
         ]
 
 
 def test_reader_follows_a_running_writer(path: Path) -> None:
-    with EventStore.open(path, write=True) as writer, EventStore.open(path, write=False) as reader:
+    with Log.open(path, write=True) as writer, Log.open(path, write=False) as reader:
         assert list(reader.read()) == []
         writer.append(born(0))
         assert [item.seq for item in reader.read(0)] == [1]
@@ -78,7 +78,7 @@ def test_reader_follows_a_running_writer(path: Path) -> None:
 
 
 def test_same_verdict_twice_is_refused_and_changes_nothing(path: Path) -> None:
-    with EventStore.open(path, write=True) as store:
+    with Log.open(path, write=True) as store:
         store.append(graded(0))
         with pytest.raises(DgmError, match="second time"):
             store.append(graded(0, Verdict.UNRESOLVED))
@@ -87,7 +87,7 @@ def test_same_verdict_twice_is_refused_and_changes_nothing(path: Path) -> None:
 
 
 def test_invalid_verdicts_may_repeat_before_one_that_counts(path: Path) -> None:
-    with EventStore.open(path, write=True) as store:
+    with Log.open(path, write=True) as store:
         for verdict in (Verdict.INVALID, Verdict.INVALID, Verdict.RESOLVED):
             store.append(graded(0, verdict))
         assert store.last == 3
@@ -95,7 +95,7 @@ def test_invalid_verdicts_may_repeat_before_one_that_counts(path: Path) -> None:
 
 def test_same_model_call_twice_is_refused(path: Path) -> None:
     call = ModelCalled(ActionId(3), 1, "m", "solve", Digest("a" * 64), Digest("b" * 64), Usage(1, 2, 3, 0.5))
-    with EventStore.open(path, write=True) as store:
+    with Log.open(path, write=True) as store:
         store.append(call)
         with pytest.raises(DgmError, match="second time"):
             store.append(call)
@@ -104,7 +104,7 @@ def test_same_model_call_twice_is_refused(path: Path) -> None:
 
 
 def test_batch_is_written_whole_or_not_at_all(path: Path) -> None:
-    with EventStore.open(path, write=True) as store:
+    with Log.open(path, write=True) as store:
         with pytest.raises(DgmError, match="second time"):
             store.append_many([born(0), graded(0), graded(0)])
         assert (store.last, list(store.read())) == (0, [])
@@ -118,7 +118,7 @@ def test_events_cannot_be_changed_or_deleted(filled: Path) -> None:
 
 
 def test_views_answer_an_ordinary_sql_shell(path: Path) -> None:
-    with EventStore.open(path, write=True) as store:
+    with Log.open(path, write=True) as store:
         usage = Usage(1, 20, 3, 0.5)
         store.append(ModelCalled(ActionId(1), 1, "m", "solve", Digest("a" * 64), Digest("b" * 64), usage))
         store.append(born(0))
@@ -132,9 +132,9 @@ def test_views_answer_an_ordinary_sql_shell(path: Path) -> None:
 
 
 def test_second_writer_is_told_who_the_first_one_is(path: Path) -> None:
-    with EventStore.open(path, write=True), pytest.raises(ArchiveBusy, match=f"pid {os.getpid()} on "):
-        EventStore.open(path, write=True)
-    EventStore.open(path, write=True).close()
+    with Log.open(path, write=True), pytest.raises(ArchiveBusy, match=f"pid {os.getpid()} on "):
+        Log.open(path, write=True)
+    Log.open(path, write=True).close()
 
 
 @pytest.mark.starts_processes
@@ -153,7 +153,7 @@ def test_twenty_kills_lose_nothing_that_was_acknowledged(path: Path) -> None:
             said += [line for line in writer.stdout.read().splitlines(keepends=True) if line.endswith("\n")]
         acknowledged = int(said[-1])
         tree = Tree()
-        with EventStore.open(path, write=False) as store:
+        with Log.open(path, write=False) as store:
             fold(store, tree)
         assert tree.seq - acknowledged in (0, 1)
 
@@ -163,7 +163,7 @@ def test_truncated_file_is_reported_not_traced_back(filled: Path) -> None:
     with filled.open("r+b") as file:
         file.truncate(size // 2)
     for write in (False, True):
-        with pytest.raises(ArchiveCorrupt, match=r"events\.db"):
+        with pytest.raises(ArchiveCorrupt, match=r"run\.db"):
             _open_and_fold(filled, write)
 
 
@@ -172,7 +172,7 @@ def test_file_cut_within_its_first_page_is_reported(filled: Path, size: int) -> 
     with filled.open("r+b") as file:
         file.truncate(size)
     for write in (False, True):
-        with pytest.raises(ArchiveCorrupt, match=r"events\.db"):
+        with pytest.raises(ArchiveCorrupt, match=r"run\.db"):
             _open_and_fold(filled, write)
 
 
@@ -182,7 +182,7 @@ def test_garbage_in_the_middle_is_reported(filled: Path) -> None:
         file.seek(size // 2)
         file.write(b"\xff\x00garbage" * 2000)
     for write in (False, True):
-        with pytest.raises(ArchiveCorrupt, match=r"events\.db|event \d+"):
+        with pytest.raises(ArchiveCorrupt, match=r"run\.db|event \d+"):
             _open_and_fold(filled, write)
 
 
@@ -190,7 +190,7 @@ def test_file_that_is_no_database_is_reported(path: Path) -> None:
     path.write_text("this is not a database, it is a text")
     for write in (False, True):
         with pytest.raises(ArchiveCorrupt, match="not a database"):
-            EventStore.open(path, write=write)
+            Log.open(path, write=write)
 
 
 def test_database_of_another_program_is_reported(path: Path) -> None:
@@ -199,7 +199,7 @@ def test_database_of_another_program_is_reported(path: Path) -> None:
         connection.commit()
     for write in (False, True):
         with pytest.raises(ArchiveCorrupt, match="not one that dgm wrote"):
-            EventStore.open(path, write=write)
+            Log.open(path, write=write)
 
 
 def make_older(path: Path) -> None:
@@ -223,11 +223,11 @@ def test_an_older_log_is_migrated_only_with_its_first_new_event(filled: Path) ->
     current = layout(filled)
     make_older(filled)
     older = layout(filled)
-    with EventStore.open(filled, write=True) as store:
+    with Log.open(filled, write=True) as store:
         assert not store.withdrawals()
         assert len(list(store.read())) == 500
     assert layout(filled) == older
-    with EventStore.open(filled, write=True) as store:
+    with Log.open(filled, write=True) as store:
         store.append(born(500))
         store.append(born(501))
         assert not store.withdrawals()
@@ -235,11 +235,11 @@ def test_an_older_log_is_migrated_only_with_its_first_new_event(filled: Path) ->
 
 
 def test_an_older_log_stays_as_it_is_if_its_first_new_event_is_refused(path: Path) -> None:
-    with EventStore.open(path, write=True) as store:
+    with Log.open(path, write=True) as store:
         store.append(graded(0))
     make_older(path)
     older = layout(path)
-    with EventStore.open(path, write=True) as store, pytest.raises(DgmError, match="a second time"):
+    with Log.open(path, write=True) as store, pytest.raises(DgmError, match="a second time"):
         store.append(graded(0))
     assert layout(path) == older
 
@@ -249,7 +249,7 @@ def test_newer_schema_says_to_upgrade(filled: Path) -> None:
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     for write in (False, True):
         with pytest.raises(UserError, match=f"schema {SCHEMA_VERSION + 1}.*upgrade dgm"):
-            EventStore.open(filled, write=write)
+            Log.open(filled, write=write)
 
 
 @pytest.mark.parametrize(
@@ -277,8 +277,8 @@ def test_damaged_event_is_named(filled: Path, seq: int, change: str) -> None:
 
 
 def test_missing_file_is_the_users_to_mend(path: Path) -> None:
-    with pytest.raises(UserError, match=r"events\.db: no such file"):
-        EventStore.open(path, write=False)
+    with pytest.raises(UserError, match=r"run\.db: no such file"):
+        Log.open(path, write=False)
 
 
 def test_header_tells_what_the_file_is(filled: Path) -> None:
@@ -289,8 +289,8 @@ def test_header_tells_what_the_file_is(filled: Path) -> None:
 def test_read_only_folder_can_be_read_but_not_written(filled: Path) -> None:
     with read_only(filled.parent):
         with pytest.raises(UserError, match="read-only"):
-            EventStore.open(filled, write=True)
-        with EventStore.open(filled, write=False) as store:
+            Log.open(filled, write=True)
+        with Log.open(filled, write=False) as store:
             assert len(list(store.read())) == 500
 
 
@@ -301,11 +301,11 @@ def test_read_only_folder_of_a_killed_writer_shows_its_last_event(
 ) -> None:
     copy = tmp_path / "copy"
     copy.mkdir()
-    with EventStore.open(filled, write=True) as store:
+    with Log.open(filled, write=True) as store:
         store.append(born(500))
-        for part in ("events.db", "events.db-wal", *(["events.db-shm"] if shared_memory else [])):
+        for part in ("run.db", "run.db-wal", *(["run.db-shm"] if shared_memory else [])):
             (copy / part).write_bytes((filled.parent / part).read_bytes())
-    with read_only(copy), EventStore.open(copy / "events.db", write=False) as reader:
+    with read_only(copy), Log.open(copy / "run.db", write=False) as reader:
         assert [item.seq for item in reader.read(499)] == [500, 501]
 
 
@@ -314,19 +314,19 @@ def test_full_disk_writes_nothing_half_and_the_event_can_be_appended_later(tmp_p
     disk = tmp_path / "disk"
     disk.mkdir()
     with mounted(disk, "-t", "tmpfs", "-o", "size=2m", "tmpfs"):
-        with EventStore.open(disk / "events.db", write=True) as store:
+        with Log.open(disk / "run.db", write=True) as store:
             written = _fill(store)
-            (disk / "events.lock").stat()
+            (disk / "run.lock").stat()
             with pytest.raises(Infrastructure, match="full"):
                 store.append(born(written))
             assert len(list(store.read())) == written
             subprocess.run(["mount", "-o", "remount,size=8m", str(disk)], check=True)
             assert store.append(born(written)).seq == written + 1
-        with EventStore.open(disk / "events.db", write=False) as store:
+        with Log.open(disk / "run.db", write=False) as store:
             assert [item.event for item in store.read()] == [born(n) for n in range(written + 1)]
 
 
-def _fill(store: EventStore) -> int:
+def _fill(store: Log) -> int:
     for n in range(100_000):
         try:
             store.append(born(n))
@@ -336,10 +336,10 @@ def _fill(store: EventStore) -> int:
 
 
 def _open_and_fold(path: Path, write: bool) -> None:
-    with EventStore.open(path, write=write) as store:
+    with Log.open(path, write=write) as store:
         fold(store, Tree())
 
 
 def test_lock_file_names_its_holder(path: Path) -> None:
-    with EventStore.open(path, write=True):
+    with Log.open(path, write=True):
         assert json.loads(path.with_suffix(".lock").read_text())["pid"] == os.getpid()

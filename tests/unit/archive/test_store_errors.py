@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dgm.archive.log_file import translate_error
+from dgm.archive.log import translate_error
 from dgm.errors import ArchiveCorrupt, ArchiveHeld, Infrastructure, UserError
 
 
@@ -26,11 +26,11 @@ from dgm.errors import ArchiveCorrupt, ArchiveHeld, Infrastructure, UserError
 def test_a_code_says_whose_fault_an_error_is(code, kind):
     error = sqlite3.OperationalError("why")
     error.sqlite_errorcode = code
-    told = translate_error(Path("events.db"), error)
+    told = translate_error(Path("run.db"), error)
     assert type(told) is kind
-    assert str(told).startswith("events.db: ")
+    assert str(told).startswith("run.db: ")
     assert "why" in str(told)
 
 
 def test_an_error_without_a_code_means_damage():
-    assert type(translate_error(Path("events.db"), sqlite3.OperationalError("why"))) is ArchiveCorrupt
+    assert type(translate_error(Path("run.db"), sqlite3.OperationalError("why"))) is ArchiveCorrupt

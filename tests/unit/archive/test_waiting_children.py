@@ -2,7 +2,7 @@
 
 import pytest
 
-from dgm.archive.codec import decode, encode
+from dgm.archive.events import decode, encode
 from dgm.archive.events import (
     ActionLost,
     ActionStarted,
@@ -13,7 +13,7 @@ from dgm.archive.events import (
 )
 from dgm.domain import ActionId, AgentId, Born, Budget, CommitId, Cost, Digest, Expand, Stillborn, Usage
 from dgm.policies.limits import WAITING, agents_begun, births_in_flight, evaluations_begun, may_expand
-from dgm.policies.lineage.fold import Fold
+from dgm.policies.lineage.decide import Fold
 from tests.support.runs.trees import Log
 
 SEED = AgentId(0)

@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-import dgm.replay
 from dgm.analysis.accounts import Accounts
 from dgm.analysis.budgets import Reason
 from dgm.api.holdout import begin_holdout
-from dgm.archive.codec import decode, encode
+from dgm.archive.events import decode, encode
 from dgm.archive.events import ActionStarted, Control, ModelCalled, RunStarted, TaskGraded
 from dgm.archive.run import Run
 from dgm.assemble import RunParts
@@ -19,16 +18,18 @@ from dgm.domain import AgentId, Budget, Digest, Evaluate, Evaluation, Split, Tas
 from dgm.errors import Infrastructure
 from dgm.evaluation.control import (
     OPERATOR,
-    Examination,
-    ExamProgress,
+    HoldoutSchedule,
     Unit,
     compute_findings,
-    control_of,
-    count_missing_attempts,
+    count_evaluations,
     estimate_cost,
     name_candidates,
+    plan_control,
+    read_attempts,
 )
-from dgm.evaluation.exam import compare_candidates, enter_agent
+from dgm.evaluation.results import compare_agents
+from dgm.evaluation.schedule import EvaluationProgress, enter_agent
+from dgm.replay.decisions import decide_again
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.run_controller import RunController
 from dgm.views.holdout import read_holdout
@@ -57,8 +58,8 @@ class Held:
 class Worker:
     """Each attempt takes a call of 0.01 USD; what comes of it is in the tables above."""
 
-    def __init__(self, exam, usage=CALL, broken=()):
-        self.exam, self.usage, self.broken = exam, usage, set(broken)
+    def __init__(self, holdout, usage=CALL, broken=()):
+        self.holdout, self.usage, self.broken = holdout, usage, set(broken)
         self.under_way, self.done = [], []
 
     async def perform(self, order):
@@ -72,10 +73,10 @@ class Worker:
             self.under_way.remove(what.task)
         if (what.agent, what.task) in self.broken:
             raise Infrastructure("the provider was away")
-        number = len(self.exam.store.calls(order.id)) + 1
+        number = len(self.holdout.store.calls(order.id)) + 1
         nothing = Digest("0" * 64)
         if self.usage.calls:
-            self.exam.append(ModelCalled(order.id, number, "m", "solve", nothing, nothing, self.usage))
+            self.holdout.append(ModelCalled(order.id, number, "m", "solve", nothing, nothing, self.usage))
         solved = what.task in BEST if what.agent == 1 else what.attempt >= SOLVED_BY[what.task]
         self.done.append(what)
         verdict = Verdict.RESOLVED if solved else Verdict.UNRESOLVED
@@ -92,22 +93,26 @@ def search(tmp_path):
 
 
 @pytest.fixture
-def exam(search):
-    config = {**search.config, "settings": Settings(model="offline").model_dump(mode="json")}
+def holdout(search):
+    config = {
+        **search.config,
+        "kind": "holdout",
+        "settings": Settings(model="offline").model_dump(mode="json"),
+    }
     with Run.create(search.folder / "holdout", config) as made:
         yield made
 
 
-def session(exam, search, control, *, usd=None, workers=1, worker=None, stop_after=None):
+def session(holdout, search, control, *, usd=None, workers=1, worker=None, stop_after=None):
     """One session of the examination, as ``perform_attempts`` has it; how it ended, and who worked."""
     parts = RunParts(None, Held())
     both = (search.tree.agents[0], search.tree.agents[2])
-    begin_holdout(exam, search, both, usd, parts, control)
+    begin_holdout(holdout, search, both, usd, parts, control)
     settings = Settings(model="offline", workers=workers, limits={"tries": 2})
-    worker = worker or Worker(exam)
+    worker = worker or Worker(holdout)
     ticks = itertools.count(step=100.0)
     around = LoopHooks(lambda _: hear(), clock=lambda: float(next(ticks)))
-    going = Search(RunController(exam, settings), Examination(), worker, settings, around)
+    going = Search(RunController(holdout, settings), HoldoutSchedule(), worker, settings, around)
 
     def hear():
         if stop_after is not None and len(worker.done) >= stop_after:
@@ -116,34 +121,44 @@ def session(exam, search, control, *, usd=None, workers=1, worker=None, stop_aft
     return asyncio.run(asyncio.wait_for(going.go(), 60)), worker
 
 
-def attempts(exam):
+def attempts(holdout):
     """The control's, in the order of their starts."""
-    started = [item.event.action for item in exam.store.read() if isinstance(item.event, ActionStarted)]
+    started = [item.event.action for item in holdout.store.read() if isinstance(item.event, ActionStarted)]
     return [
-        (what.task, what.attempt) for what in started if exam.tree.agents[what.agent].operator == OPERATOR
+        (what.task, what.attempt) for what in started if holdout.tree.agents[what.agent].operator == OPERATOR
     ]
+
+
+def missing(holdout, plan):
+    attempts = read_attempts(holdout, plan)
+    return attempts.missing if attempts.firsts_ended else None
+
+
+def counts(holdout, search):
+    progress = EvaluationProgress.read(holdout)
+    return count_evaluations(holdout, progress, name_candidates(holdout, search, best(search)), 16)
 
 
 def best(search):
     return search.tree.agents[2]
 
 
-def said(exam, search):
-    return compute_findings(exam, best(search), control_of(search))
+def said(holdout, search):
+    return compute_findings(holdout, best(search), plan_control(search))
 
 
 @pytest.mark.parametrize("workers", [1, 4])
-def test_the_seed_gets_what_the_search_took(search, exam, workers) -> None:
-    over, worker = session(exam, search, control_of(search), workers=workers)
+def test_the_seed_gets_what_the_search_took(search, holdout, workers) -> None:
+    over, worker = session(holdout, search, plan_control(search), workers=workers)
     assert over.reason is Reason.NOTHING_LEFT
     # 0.20 USD buy 20 attempts of 0.01, 5 at each of 4 tasks; of a solved task none is left over.
     wanted = {("held-1", 1), ("held-1", 2)} | {(f"held-{n}", k) for n in (2, 3) for k in (1, 2, 3, 4)}
-    assert sorted(attempts(exam)) == sorted(wanted)
+    assert sorted(attempts(holdout)) == sorted(wanted)
     assert len(worker.done) == len(set(worker.done)) == 8 + 10
-    numbers = [number for _, number in attempts(exam)]
+    numbers = [number for _, number in attempts(holdout)]
     if workers == 1:
         assert numbers == sorted(numbers)
-    found = said(exam, search)
+    found = said(holdout, search)
     assert (found.price.unit, found.price.affordable, found.price.tasks) == (Unit.USD, 5, 4)
     assert found.price.search == pytest.approx(0.20)
     assert found.price.attempt == pytest.approx(0.01)
@@ -152,77 +167,77 @@ def test_the_seed_gets_what_the_search_took(search, exam, workers) -> None:
     assert (found.pairs.first.resolved, found.pairs.second.resolved) == (3, 2)
     assert (found.pairs.lost, found.pairs.gained) == (("held-1", "held-2"), ("held-3",))
     assert found.spend.usd == found.took == pytest.approx(0.10)
-    assert dgm.replay.decisions(exam).differing == 0
+    assert decide_again(holdout).differing == 0
 
 
-def test_pairs_come_first_and_are_what_they_were(search, exam) -> None:
-    session(exam, search, None)
-    assert attempts(exam) == []
-    assert said(exam, search) is None
-    before, account = compare_candidates(exam, AgentId(0), AgentId(1)), Accounts(exam).of(AgentId(0)).total
-    session(exam, search, control_of(search))
-    assert compare_candidates(exam, AgentId(0), AgentId(1)) == before
-    assert Accounts(exam).of(AgentId(0)).total == account
-    starts = [item.event.action for item in exam.store.read() if isinstance(item.event, ActionStarted)]
+def test_pairs_come_first_and_are_what_they_were(search, holdout) -> None:
+    session(holdout, search, None)
+    assert attempts(holdout) == []
+    assert said(holdout, search) is None
+    before, account = compare_agents(holdout, AgentId(0), AgentId(1)), Accounts(holdout).of(AgentId(0)).total
+    session(holdout, search, plan_control(search))
+    assert compare_agents(holdout, AgentId(0), AgentId(1)) == before
+    assert Accounts(holdout).of(AgentId(0)).total == account
+    starts = [item.event.action for item in holdout.store.read() if isinstance(item.event, ActionStarted)]
     assert [what.agent for what in starts[:8]] == [0, 1] * 4
-    assert exam.tree.agents[2].commit == search.tree.agents[0].commit
-    assert dgm.replay.decisions(exam).differing == 0
+    assert holdout.tree.agents[2].commit == search.tree.agents[0].commit
+    assert decide_again(holdout).differing == 0
 
 
-def test_a_bound_stops_it_and_a_higher_one_only_adds(search, exam) -> None:
-    session(exam, search, control_of(search, attempts=2))
-    found = said(exam, search)
+def test_a_bound_stops_it_and_a_higher_one_only_adds(search, holdout) -> None:
+    session(holdout, search, plan_control(search, attempts=2))
+    found = said(holdout, search)
     assert (found.attempts, found.wanted, found.price.affordable, found.bound) == (2, 2, 5, 2)
     assert found.pairs.first.resolved == 1
-    first = attempts(exam)
-    assert count_missing_attempts(exam, control_of(search, attempts=2)) == 0
-    assert count_missing_attempts(exam, control_of(search)) == 9
-    session(exam, search, control_of(search))
-    assert attempts(exam)[: len(first)] == first
-    assert len(attempts(exam)) == len(set(attempts(exam))) == 10
-    assert count_missing_attempts(exam, control_of(search)) == 0
-    assert dgm.replay.decisions(exam).differing == 0
+    first = attempts(holdout)
+    assert missing(holdout, plan_control(search, attempts=2)) == 0
+    assert missing(holdout, plan_control(search)) == 9
+    session(holdout, search, plan_control(search))
+    assert attempts(holdout)[: len(first)] == first
+    assert len(attempts(holdout)) == len(set(attempts(holdout))) == 10
+    assert missing(holdout, plan_control(search)) == 0
+    assert decide_again(holdout).differing == 0
 
 
 @pytest.mark.parametrize("after", [3, 9, 12, 16])
 @pytest.mark.parametrize("workers", [1, 3])
-def test_stopped_and_resumed_it_does_the_same(search, exam, after, workers) -> None:
-    over, one = session(exam, search, control_of(search), workers=workers, stop_after=after)
+def test_stopped_and_resumed_it_does_the_same(search, holdout, after, workers) -> None:
+    over, one = session(holdout, search, plan_control(search), workers=workers, stop_after=after)
     assert over.reason is Reason.STOPPED
-    over, two = session(exam, search, control_of(search), workers=workers)
+    over, two = session(holdout, search, plan_control(search), workers=workers)
     assert over.reason is Reason.NOTHING_LEFT
     done = [*one.done, *two.done]
     assert len(done) == len(set(done)) == 18
-    assert said(exam, search).pairs.first.resolved == 3
-    assert dgm.replay.decisions(exam).differing == 0
+    assert said(holdout, search).pairs.first.resolved == 3
+    assert decide_again(holdout).differing == 0
 
 
-def test_a_spent_budget_leaves_what_there_is(search, exam) -> None:
-    over, _ = session(exam, search, control_of(search), usd=0.115)
+def test_a_spent_budget_leaves_what_there_is(search, holdout) -> None:
+    over, _ = session(holdout, search, plan_control(search), usd=0.115)
     assert over.reason is Reason.LIMIT
-    assert exam.tree.spend.usd == pytest.approx(0.12)
-    found = said(exam, search)
+    assert holdout.tree.spend.usd == pytest.approx(0.12)
+    found = said(holdout, search)
     # Four further attempts: one at each of the three unsolved tasks, and one more, which solves held-1 in a round that
     # the others have not had.
     assert (found.attempts, found.further, found.wanted) == (2, 4, 5)
     assert found.missing == 3 + 3
     assert found.pairs.first.resolved == 1
-    session(exam, search, control_of(search), usd=1.0)
-    assert said(exam, search).missing == 0
+    session(holdout, search, plan_control(search), usd=1.0)
+    assert said(holdout, search).missing == 0
 
 
-def test_a_search_that_went_on_buys_more(search, exam) -> None:
-    plan = control_of(search)
-    session(exam, search, replace(plan, usd=plan.usd / 2))
-    before = compute_findings(exam, best(search), replace(plan, usd=plan.usd / 2))
+def test_a_search_that_went_on_buys_more(search, holdout) -> None:
+    plan = plan_control(search)
+    session(holdout, search, replace(plan, usd=plan.usd / 2))
+    before = compute_findings(holdout, best(search), replace(plan, usd=plan.usd / 2))
     assert (before.price.affordable, before.missing) == (2, 0)
     # Plain dgm report, before anybody examines again: what the search has taken by now, and that more is to be had.
-    stale = said(exam, search)
+    stale = said(holdout, search)
     assert stale.price.search == pytest.approx(0.20)
     assert (stale.price.affordable, stale.attempts, stale.missing) == (5, 2, 9)
-    session(exam, search, plan)
-    assert (said(exam, search).price.affordable, said(exam, search).missing) == (5, 0)
-    assert dgm.replay.decisions(exam).differing == 0
+    session(holdout, search, plan)
+    assert (said(holdout, search).price.affordable, said(holdout, search).missing) == (5, 0)
+    assert decide_again(holdout).differing == 0
 
 
 @pytest.mark.parametrize(
@@ -232,103 +247,103 @@ def test_a_search_that_went_on_buys_more(search, exam) -> None:
         (Usage(), Unit.SECONDS, 80 // (4 * 2)),
     ],
 )
-def test_what_costs_no_money_is_compared_in_tokens_or_seconds(search, exam, usage, unit, affordable) -> None:
-    plan = replace(control_of(search), seconds=80.0)
-    session(exam, search, plan, worker=Worker(exam, usage))
-    found = compute_findings(exam, best(search), plan)
+def test_what_costs_no_money_is_compared_in_tokens_or_seconds(
+    search, holdout, usage, unit, affordable
+) -> None:
+    plan = replace(plan_control(search), seconds=80.0)
+    session(holdout, search, plan, worker=Worker(holdout, usage))
+    found = compute_findings(holdout, best(search), plan)
     assert (found.price.unit, found.price.affordable) == (unit, affordable)
     each = {Unit.TOKENS: 1100, Unit.SECONDS: 2.0}[unit]
     assert found.took == pytest.approx(found.further * each)
 
 
-def test_without_anything_to_compare_there_is_no_control(search, exam) -> None:
-    assert count_missing_attempts(exam, control_of(search)) is None
-    session(exam, search, Control(0.0, 0, 0.0, 20))
-    assert attempts(exam) == []
-    assert count_missing_attempts(exam, Control(0.0, 0, 0.0, 20)) == 0
-    assert compute_findings(exam, best(search), Control(0.0, 0, 0.0, 20)) is None
+def test_without_anything_to_compare_there_is_no_control(search, holdout) -> None:
+    assert missing(holdout, plan_control(search)) is None
+    session(holdout, search, Control(0.0, 0, 0.0, 20))
+    assert attempts(holdout) == []
+    assert missing(holdout, Control(0.0, 0, 0.0, 20)) == 0
+    assert compute_findings(holdout, best(search), Control(0.0, 0, 0.0, 20)) is None
 
 
-def test_a_control_of_one_attempt_is_there_without_being_asked_for(search, exam) -> None:
-    session(exam, search, None)
-    cheap = replace(control_of(search), usd=0.05)
-    assert count_missing_attempts(exam, cheap) == 0
-    found = compute_findings(exam, best(search), cheap)
+def test_a_control_of_one_attempt_is_there_without_being_asked_for(search, holdout) -> None:
+    session(holdout, search, None)
+    cheap = replace(plan_control(search), usd=0.05)
+    assert missing(holdout, cheap) == 0
+    found = compute_findings(holdout, best(search), cheap)
     assert (found.price.affordable, found.attempts, found.missing, found.took) == (1, 1, 0, 0.0)
     assert found.pairs.first.resolved == found.once.resolved == 1
 
 
-def test_agents_that_were_examined_are_counted_but_for_the_seed_and_its_control(search, exam) -> None:
-    session(exam, search, control_of(search))
+def test_agents_that_were_examined_are_counted_but_for_the_seed_and_its_control(search, holdout) -> None:
+    session(holdout, search, plan_control(search))
     assert read_holdout(search, best(search)).examined == 1
-    enter_agent(exam, search, search.tree.agents[1])
+    enter_agent(holdout, search, search.tree.agents[1])
     assert read_holdout(search, best(search)).examined == 1
-    session(exam, search, None)
+    session(holdout, search, None)
     assert read_holdout(search, best(search)).examined == 2
 
 
-def test_a_lower_bound_than_before_takes_no_attempt_back(search, exam) -> None:
-    session(exam, search, control_of(search))
-    session(exam, search, control_of(search, attempts=2))
-    found = said(exam, search)
+def test_a_lower_bound_than_before_takes_no_attempt_back(search, holdout) -> None:
+    session(holdout, search, plan_control(search))
+    session(holdout, search, plan_control(search, attempts=2))
+    found = said(holdout, search)
     assert (found.bound, found.wanted, found.attempts, found.missing) == (5, 5, 5, 0)
 
 
-def test_a_task_whose_first_attempt_was_given_up_is_left_out(search, exam) -> None:
-    over, _ = session(exam, search, control_of(search), worker=Worker(exam, broken=[(0, "held-0")]))
+def test_a_task_whose_first_attempt_was_given_up_is_left_out(search, holdout) -> None:
+    over, _ = session(holdout, search, plan_control(search), worker=Worker(holdout, broken=[(0, "held-0")]))
     assert over.reason is Reason.NOTHING_LEFT
-    found = said(exam, search)
+    found = said(holdout, search)
     assert (found.price.tasks, found.price.affordable) == (3, 6)
     assert (found.pairs.first.n, found.pairs.first.resolved) == (3, 2)
-    assert all(task != "held-0" for task, _ in attempts(exam))
-    assert dgm.replay.decisions(exam).differing == 0
+    assert all(task != "held-0" for task, _ in attempts(holdout))
+    assert decide_again(holdout).differing == 0
 
 
-def test_the_cost_of_a_control_follows_from_the_seeds_attempts(search, exam) -> None:
+def test_the_cost_of_a_control_follows_from_the_seeds_attempts(search, holdout) -> None:
     # The seed's one attempt in the search took 0.03 USD; the search's 0.20 USD buy 6 of them.
-    before = estimate_cost(search, None, control_of(search, attempts=2), len(TASKS))
+    before = estimate_cost(search, None, plan_control(search, attempts=2), len(TASKS))
     assert (before.attempts, before.usd) == (4, pytest.approx(0.12))
-    assert estimate_cost(search, exam, control_of(search, attempts=2), len(TASKS)) == before
-    most = estimate_cost(search, None, control_of(search), len(TASKS))
+    assert estimate_cost(search, holdout, plan_control(search, attempts=2), len(TASKS)) == before
+    most = estimate_cost(search, None, plan_control(search), len(TASKS))
     assert (most.attempts, most.usd, most.tokens) == (6, pytest.approx(0.18), 6 * 3300)
-    session(exam, search, None)
+    session(holdout, search, None)
     # The seed solved one of the four tasks at its first attempt.
-    known = estimate_cost(search, exam, control_of(search), len(TASKS))
+    known = estimate_cost(search, holdout, plan_control(search), len(TASKS))
     assert (known.attempts, known.usd, known.tokens) == (12, pytest.approx(0.12), 12 * 1100)
     assert known.seconds == pytest.approx(12 * 2.0)
-    assert estimate_cost(search, exam, control_of(search, attempts=2), len(TASKS)).attempts == 3
-    session(exam, search, control_of(search))
-    assert estimate_cost(search, exam, control_of(search), len(TASKS)).attempts == 0
+    assert estimate_cost(search, holdout, plan_control(search, attempts=2), len(TASKS)).attempts == 3
+    session(holdout, search, plan_control(search))
+    assert estimate_cost(search, holdout, plan_control(search), len(TASKS)).attempts == 0
 
 
-def test_progress_counts_what_is_done_and_what_is_left_of_each_candidate(search, exam) -> None:
-    plan = control_of(search)
-    session(exam, search, plan, stop_after=3)
-    names = name_candidates(exam, search, best(search))
-    assert list(names.values()) == ["seed", "best (2)", "control"]
-    assert ExamProgress(exam, names, 16).counts() == {"seed": (2, 4), "best (2)": (1, 4), "control": (0, 16)}
-    session(exam, search, plan, stop_after=5)
+def test_progress_counts_what_is_done_and_what_is_left_of_each_candidate(search, holdout) -> None:
+    plan = plan_control(search)
+    session(holdout, search, plan, stop_after=3)
+    assert counts(holdout, search) == {"seed": (2, 4), "best (2)": (1, 4), "control": (0, 16)}
+    session(holdout, search, plan, stop_after=5)
     # Three tasks are left, of four further attempts each.
-    assert ExamProgress(exam, names, 16).counts() == {"seed": (4, 4), "best (2)": (4, 4), "control": (0, 12)}
-    session(exam, search, plan)
+    assert counts(holdout, search) == {"seed": (4, 4), "best (2)": (4, 4), "control": (0, 12)}
+    session(holdout, search, plan)
     # held-1 is solved by the second one, so that two are not made.
-    assert ExamProgress(exam, names, 16).counts()["control"] == (10, 10)
+    assert counts(holdout, search)["control"] == (10, 10)
 
 
 def test_what_a_search_took_holds_all_of_its_work(search) -> None:
-    plan = control_of(search)
+    plan = plan_control(search)
     assert (plan.usd, plan.tokens) == (pytest.approx(0.20), 22_000)
     assert plan.attempts == 20
 
 
 def test_what_a_search_took_holds_the_seconds_of_its_work(search) -> None:
-    before = control_of(search).seconds
+    before = plan_control(search).seconds
     task = search.tree.tasks[1]
     action = search.tree.next_action
     search.append(ActionStarted(action, Evaluate(AgentId(2), task)))
     done = Evaluation(AgentId(2), task, 0, Verdict.RESOLVED, "made up")
     search.append(TaskGraded(action, replace(done, cost=replace(done.cost, seconds=80.0))))
-    assert control_of(search).seconds == before + 80.0
+    assert plan_control(search).seconds == before + 80.0
 
 
 def test_the_log_keeps_the_plan_and_older_logs_have_none() -> None:

@@ -23,15 +23,9 @@ from dgm.domain import (
     Verdict,
 )
 from dgm.errors import AgentFault, UserError
-from dgm.evaluation.evaluating import (
-    EvaluationPlan,
-    EvaluationProgress,
-    Schedule,
-    apply_assignments,
-    collect_results,
-)
-from dgm.evaluation.exam import enter_under_key
 from dgm.evaluation.predictions import Grader, check_known, export_patches, read_predictions, swebench_report
+from dgm.evaluation.results import collect_results
+from dgm.evaluation.schedule import EvaluationPlan, EvaluationProgress, Schedule, enter
 from dgm.search.orders import EvaluateOrder
 from tests.support.suite_on_disk import TASK, NoEngine, make_suite
 
@@ -136,7 +130,7 @@ class Evaluated:
         config = {"id": "e" * 16, "settings": {}, "versions": {"benchmark": "1"}}
         self.run = Run.create(folder, config)
         self.run.append(RunStarted(Budget(), ()))
-        self.agent = enter_under_key(self.run, "key", lambda: {"agent.toml": Entry(b"")})
+        self.agent = enter(self.run, "key", lambda: {"agent.toml": Entry(b"")})
         self.number = 0
 
     def begin(self, task, attempt=0):
@@ -211,7 +205,7 @@ def test_the_report_sorts_every_task_into_its_place(evaluated, tmp_path):
     evaluated.grade("empty", Verdict.UNRESOLVED)
     lost = evaluated.begin("broken")
     evaluated.run.append(ActionLost(lost, "given up: no image", final=True))
-    wanted = EvaluationPlan((evaluated.agent,), tuple(map(TaskId, tasks)))
+    wanted = EvaluationPlan.all_pairs((evaluated.agent,), tuple(map(TaskId, tasks)))
     said = swebench_report(
         found, collect_results(evaluated.run, wanted)[0], [*map(TaskId, tasks), TaskId("other")]
     )
@@ -230,25 +224,25 @@ def test_every_task_counts_once_however_often_it_is_tried(evaluated):
             verdict = Verdict.RESOLVED if letter == "R" else Verdict.UNRESOLVED
             evaluated.grade(task, verdict, attempt=attempt)
     (found,) = collect_results(
-        evaluated.run, EvaluationPlan((evaluated.agent,), (TaskId("a"), TaskId("b")), 3)
+        evaluated.run, EvaluationPlan.all_pairs((evaluated.agent,), (TaskId("a"), TaskId("b")), 3)
     )
     assert (found.tally, found.any, found.attempts) == (Tally(1, 1), Tally(1, 1), Tally(2, 4))
     assert found.unresolved == {"b": "why"}
 
 
 def test_what_is_lost_is_missing_until_it_is_given_up(evaluated):
-    wanted = EvaluationPlan((evaluated.agent,), (TaskId("a"),))
+    wanted = EvaluationPlan.all_pairs((evaluated.agent,), (TaskId("a"),))
     action = evaluated.begin("a")
     evaluated.run.append(ActionLost(action, "killed"))
-    assert len(EvaluationProgress(evaluated.run).missing(wanted)) == 1
+    assert len(EvaluationProgress.read(evaluated.run).missing(wanted.wanted)) == 1
     evaluated.run.append(ActionLost(action, "given up: no image", final=True))
-    assert not EvaluationProgress(evaluated.run).missing(wanted)
-    assert collect_results(evaluated.run, wanted)[0].given_up == {"a": "given up: no image"}
+    assert not EvaluationProgress.read(evaluated.run).missing(wanted.wanted)
+    assert collect_results(evaluated.run, wanted)[0].abandoned == {"a": "given up: no image"}
 
 
 def test_a_schedule_starts_first_attempts_of_all_agents_first_and_each_evaluation_once():
-    plan = EvaluationPlan((AgentId(0), AgentId(1)), (TaskId("a"), TaskId("b")), attempts=2)
-    schedule, started = Schedule(plan), []
+    plan = EvaluationPlan.all_pairs((AgentId(0), AgentId(1)), (TaskId("a"), TaskId("b")), attempts=2)
+    schedule, started = Schedule(lambda _: plan.wanted), []
     for number in range(8):
         what = schedule.next(Tree(), Random(0))
         started.append((what.agent, what.task, what.attempt))
@@ -258,8 +252,8 @@ def test_a_schedule_starts_first_attempts_of_all_agents_first_and_each_evaluatio
 
 
 def test_an_agent_is_entered_once_under_its_key(evaluated):
-    assert enter_under_key(evaluated.run, "key", dict) == evaluated.agent
-    assert enter_under_key(evaluated.run, "other", dict) == 1
+    assert enter(evaluated.run, "key", dict) == evaluated.agent
+    assert enter(evaluated.run, "other", dict) == 1
 
 
 def test_a_patch_that_cannot_be_graded_for_its_own_sake_is_unresolved(evaluated, tmp_path):
@@ -272,9 +266,3 @@ def test_a_patch_that_cannot_be_graded_for_its_own_sake_is_unresolved(evaluated,
     agent = evaluated.run.tree.agents[evaluated.agent]
     done = asyncio.run(grader.perform(EvaluateOrder(ActionId(1), Evaluate(agent.id, TaskId(TASK)), agent)))
     assert (done.verdict, done.reason) == (Verdict.UNRESOLVED, "patch: too large")
-
-
-def test_a_setting_that_may_not_be_set_is_refused_with_those_that_may():
-    with pytest.raises(UserError) as refused:
-        apply_assignments({}, ["seed=3"], ("models", "limits", "workers"), "a live replay")
-    assert str(refused.value) == "settings: seed: a live replay sets models.*, limits.* and workers only"

@@ -207,7 +207,7 @@ def test_a_manifest_that_is_none_is_refused(packed: Path, body: bytes) -> None:
     refused(rewritten(packed, {MANIFEST: body}), "manifest.json: not what dgm wrote")
 
 
-@pytest.mark.parametrize("name", ["run.json", "events.db", "agents.git/packed-refs"])
+@pytest.mark.parametrize("name", ["run.json", "run.db", "agents.git/packed-refs"])
 def test_a_run_without_one_of_its_parts_is_refused(packed: Path, name: str) -> None:
     files = contents(packed)
     del files[name]

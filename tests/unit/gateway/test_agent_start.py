@@ -55,18 +55,6 @@ def test_the_usual_names_say_what_the_launcher_said():
     assert {env[name] for name in ("OPENAI_MODEL", "OPENAI_DEFAULT_MODEL", "ANTHROPIC_MODEL")} == {"default"}
 
 
-def test_no_model_is_said_to_be_fable():
-    names = [
-        name for name in agent_start.complete(LAUNCHED, "solve") if name.startswith("ANTHROPIC_DEFAULT_")
-    ]
-    assert names == [f"ANTHROPIC_DEFAULT_{family}_MODEL" for family in ("HAIKU", "SONNET", "OPUS")]
-
-
-def test_what_the_launcher_set_stands():
-    env = agent_start.complete({**LAUNCHED, "XDG_CACHE_HOME": "/elsewhere"}, "solve")
-    assert {**LAUNCHED, "XDG_CACHE_HOME": "/elsewhere"}.items() <= env.items()
-
-
 @pytest.mark.starts_processes
 def test_the_agent_is_started_with_them_and_without_packages():
     env = json.loads(start(sys.executable, "-c", TELL).stdout)
@@ -110,11 +98,6 @@ def test_commands_of_its_packages_are_for_the_agent_and_not_for_its_programs(tmp
     env["PYTHONPATH"] = packages
     done = subprocess.run(["sh", "-c", "mine"], env=env, capture_output=True, text=True, check=False)
     assert done.stdout == "none\n", done.stderr
-
-
-def test_the_commands_of_a_task_and_of_the_agents_image_are_both_found(runtime):
-    env = agent_start.complete({**LAUNCHED, "DGM_TASK_PATHS": "/task"}, "solve", {}, runtime)
-    assert env["PATH"] == f"{LAUNCHED['PATH']}:/task/bin:{runtime}/{agent_start.COMMANDS}"
 
 
 @pytest.mark.starts_processes
@@ -176,7 +159,3 @@ def test_only_an_agent_with_an_image_prefers_the_commands_of_the_runtime(runtime
     assert agent_start.find_program("other", runtime) == "other"
     assert agent_start.find_program("./mine", runtime) == "./mine"
     assert agent_start.find_program("mine", "") == "mine"
-
-
-def test_where_no_files_are_shown_nothing_is_said_of_them(tmp_path):
-    assert not {"DGM_RUNTIME"} & agent_start.complete(LAUNCHED, "solve", {}, str(tmp_path)).keys()

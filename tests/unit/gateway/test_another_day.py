@@ -159,19 +159,3 @@ def test_an_agents_own_pattern_is_left_out(tmp_path):
     perform(tmp_path / "run", to(provider), [chat("nonce=17 hi")])
     assert perform(tmp_path / "run", recorded, [chat("nonce=3 hi")])[0][0] == 503
     assert perform(tmp_path / "run", recorded, [chat("nonce=3 hi")], ("nonce=[0-9]+",)) == [(200, "first")]
-
-
-def test_a_day_that_begins_during_a_job_is_known(tmp_path, today, tomorrow):
-    provider = Provider(whole("first"), whole("second"))
-    perform(tmp_path / "run", to(provider), [body(today)])
-
-    async def scenario():
-        with Run.open(tmp_path / "run", write=True) as run:
-            async with lending(tmp_path / "g", provider, journal=Kept(run)) as opened:
-                with opened.lend(ACTION, "solve") as lease:
-                    day = tomorrow()
-                    async with client(opened, lease.token) as http:
-                        return (await http.post("/chat/completions", json=body(day))).status_code
-
-    assert asyncio.run(asyncio.wait_for(scenario(), 60)) == 200
-    assert len(provider.asked) == 1

@@ -8,17 +8,15 @@ import zlib
 import pytest
 
 from dgm.gateway import bodies
-from tests.support.gateway.bench import ACTION, chat, client, gateway
+from tests.support.gateway.bench import ACTION, chat, client, gateway, talking
 
 
 def post(tmp_path, *requests, **options):
     """The statuses of requests to one lease, sent one after the other, and the gateway's lease."""
 
     async def scenario():
-        async with gateway(tmp_path / "g", **options) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    answers = [await http.post("/chat/completions", **request) for request in requests]
+        async with talking(gateway(tmp_path / "g", **options)) as (_, lease, http):
+            answers = [await http.post("/chat/completions", **request) for request in requests]
         return answers, lease
 
     return asyncio.run(asyncio.wait_for(scenario(), 60))
@@ -126,69 +124,29 @@ async def in_pieces(body, size):
         yield body[at : at + size]
 
 
-def test_a_body_in_large_chunks_passes_and_one_in_tiny_chunks_does_not(tmp_path):
-    body = json.dumps(chat("x" * 3000)).encode()
-    (large,), _ = post(tmp_path / "a", {"content": in_pieces(body, 1000)})
-    (tiny,), lease = post(tmp_path / "b", {"content": in_pieces(body, 3)})
-    assert (large.status_code, tiny.status_code, lease.calls) == (200, 400, 0)
+async def test_one_agents_large_bodies_arrive_one_after_the_other(tmp_path):
+    begun, go = [], asyncio.Event()
 
+    async def slowly(body):
+        begun.append(1)
+        yield body[:10]
+        await go.wait()
+        yield body[10:]
 
-def test_refused_requests_beyond_the_recorded_ones_wait(tmp_path, monkeypatch):
-    waits = []
-
-    async def note(self):
-        waits.append(1)
-
-    monkeypatch.setattr(bodies.Pace, "slow_down", note)
-    _, lease = post(tmp_path, *[{"content": b"x"}] * 23)
-    assert (len(waits), lease.refusals) == (3, 23)
-
-
-def test_an_agent_rests_after_each_request_in_proportion(monkeypatch):
-    now, slept = [0.0], []
-
-    async def sleep(seconds):
-        slept.append(seconds)
-        now[0] += seconds
-
-    async def scenario():
-        pace = bodies.Pace()
-        monkeypatch.setattr(bodies.time, "monotonic", lambda: now[0])
-        monkeypatch.setattr(bodies.asyncio, "sleep", sleep)
-        for took in (0.1, 100.0, 0.0):
-            async with pace.handle():
-                now[0] += took
-
-    asyncio.run(scenario())
-    assert slept == pytest.approx([0.1 * bodies.RESTS, bodies.LONGEST_REST_S])
-
-
-def test_one_agents_large_bodies_arrive_one_after_the_other(tmp_path):
-    async def scenario():
-        begun, go = [], asyncio.Event()
-
-        async def slowly(body):
-            begun.append(1)
-            yield body[:10]
-            await go.wait()
-            yield body[10:]
-
-        async with gateway(tmp_path / "g") as opened:
-            with opened.lend(ACTION, "solve") as lease, opened.lend(ACTION, "solve") as other:
-                async with client(opened, lease.token) as http, client(opened, other.token) as honest:
-                    body = json.dumps(chat("x" * 100_000)).encode()
-                    posts = [
-                        asyncio.create_task(http.post("/chat/completions", content=slowly(body)))
-                        for _ in range(3)
-                    ]
-                    while len(begun) < 3:
-                        await asyncio.sleep(0.005)
-                    answer = await honest.post("/chat/completions", json=chat("y" * 100_000))
-                    assert answer.status_code == 200
-                    go.set()
-                    assert [(await one).status_code for one in posts] == [200] * 3
-
-    asyncio.run(asyncio.wait_for(scenario(), 60))
+    async with gateway(tmp_path / "g") as opened:
+        with opened.lend(ACTION, "solve") as lease, opened.lend(ACTION, "solve") as other:
+            async with client(opened, lease.token) as http, client(opened, other.token) as honest:
+                body = json.dumps(chat("x" * 100_000)).encode()
+                posts = [
+                    asyncio.create_task(http.post("/chat/completions", content=slowly(body)))
+                    for _ in range(3)
+                ]
+                while len(begun) < 3:
+                    await asyncio.sleep(0.005)
+                answer = await honest.post("/chat/completions", json=chat("y" * 100_000))
+                assert answer.status_code == 200
+                go.set()
+                assert [(await one).status_code for one in posts] == [200] * 3
 
 
 def nested_call(depth):

@@ -1,19 +1,15 @@
 """What an agent's calls cost, and what is never asked twice: over real HTTP on a real socket."""
 
 import asyncio
-import gc
 import logging
-import stat
 
 import pytest
 
 from dgm.domain import Usage
 from dgm.errors import Infrastructure
-from dgm.gateway import bodies
-from dgm.gateway.call import Call
 from dgm.gateway.lease import CallLimits
-from dgm.messages import CallKey, Reply, RequestRefused, Role
-from tests.support.gateway.bench import ACTION, MemoryJournal, Script, Slow, ask, chat, client, gateway
+from dgm.messages import CallKey, Reply, Role
+from tests.support.gateway.bench import ACTION, MemoryJournal, Script, Slow, ask, client, gateway, talking
 
 pytestmark = pytest.mark.slow
 
@@ -22,398 +18,222 @@ def run(scenario):
     return asyncio.run(asyncio.wait_for(scenario, 300))
 
 
-def test_reply_reaches_the_agent_and_the_account(tmp_path):
-    async def scenario():
-        model = Script()
-        async with gateway(tmp_path / "g", model) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    status, body = await ask(http)
-        assert status == 200
-        assert body["choices"][0]["message"]["content"] == "hello"
-        assert body["usage"]["total_tokens"] == 15
-        assert (lease.calls, lease.usage, lease.refusals) == (1, Usage(1, 10, 5, 60e-6), 0)
-        (thread,) = lease.threads
-        said = [(turn.message.role, turn.message.text) for turn in thread.turns]
-        assert said == [(Role.USER, "hi"), (Role.ASSISTANT, "hello")]
-        assert model.asked[0].model == "scripted"
-
-    run(scenario())
+async def test_reply_reaches_the_agent_and_the_account(tmp_path):
+    model = Script()
+    async with talking(gateway(tmp_path / "g", model)) as (_, lease, http):
+        status, body = await ask(http)
+    assert status == 200
+    assert body["choices"][0]["message"]["content"] == "hello"
+    assert body["usage"]["total_tokens"] == 15
+    assert (lease.calls, lease.usage, lease.refusals) == (1, Usage(1, 10, 5, 60e-6), 0)
+    (thread,) = lease.threads
+    said = [(turn.message.role, turn.message.text) for turn in thread.turns]
+    assert said == [(Role.USER, "hi"), (Role.ASSISTANT, "hello")]
+    assert model.asked[0].model == "scripted"
 
 
-def test_calls_are_journaled_once_each_under_their_number(tmp_path):
-    async def scenario():
-        journal = MemoryJournal()
-        async with gateway(tmp_path / "g", journal=journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    await asyncio.gather(*(ask(http) for _ in range(8)))
-        assert sorted(journal.paid, key=lambda key: key.number) == [CallKey(ACTION, n) for n in range(1, 9)]
-
-    run(scenario())
+async def test_calls_are_journaled_once_each_under_their_number(tmp_path):
+    journal = MemoryJournal()
+    async with talking(gateway(tmp_path / "g", journal=journal)) as (_, _, http):
+        await asyncio.gather(*(ask(http) for _ in range(8)))
+    assert sorted(journal.paid, key=lambda key: key.number) == [CallKey(ACTION, n) for n in range(1, 9)]
 
 
-def test_an_answered_call_is_not_kept(tmp_path):
-    """Each holds a whole conversation, and a job makes many."""
-
-    async def scenario():
-        async with gateway(tmp_path / "g") as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    await asyncio.gather(ask(http), ask(http))
-                gc.collect()
-                assert lease.calls == 2
-                assert not [one for one in gc.get_objects() if isinstance(one, Call) and one.lease is lease]
-
-    run(scenario())
-
-
-def test_paid_reply_is_served_without_asking_the_model(tmp_path):
-    async def scenario():
-        journal, model = MemoryJournal(), Script(Reply("new"))
-        journal.already(Reply("paid", usage=Usage(1, 2, 3)))
-        async with gateway(tmp_path / "g", model, journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    first, second = await ask(http), await ask(http)
-        assert [body["choices"][0]["message"]["content"] for _, body in (first, second)] == ["paid", "new"]
-        assert len(model.asked) == 1
-        assert lease.usage.calls == 1
-
-    run(scenario())
+async def test_paid_reply_is_served_without_asking_the_model(tmp_path):
+    journal, model = MemoryJournal(), Script(Reply("new"))
+    journal.already(Reply("paid", usage=Usage(1, 2, 3)))
+    async with talking(gateway(tmp_path / "g", model, journal)) as (_, lease, http):
+        first, second = await ask(http), await ask(http)
+    assert [body["choices"][0]["message"]["content"] for _, body in (first, second)] == ["paid", "new"]
+    assert len(model.asked) == 1
+    assert lease.usage.calls == 1
 
 
 def texts(answers):
     return [body["choices"][0]["message"]["content"] for _, body in answers]
 
 
-def test_repeated_action_that_asks_something_else_pays_for_it(tmp_path, caplog):
+async def test_repeated_action_that_asks_something_else_pays_for_it(tmp_path, caplog):
     caplog.set_level(logging.WARNING, "dgm.gateway")  # a replay in this process may have raised it
-
-    async def scenario():
-        journal, model = MemoryJournal(), Script(Reply("new"))
-        journal.already(Reply("paid"), "took 0.3 s")
-        for text, said in (("took 0.5 s", "paid"), ("took a turn", "new"), ("took a turn", "new")):
-            async with gateway(tmp_path / "g", model, journal) as opened:
-                with opened.lend(ACTION, "solve") as lease:
-                    async with client(opened, lease.token) as http:
-                        answer = await ask(http, messages=[{"role": "user", "content": text}])
-            assert texts([answer]) == [said]
-            assert ("is not the recorded one" in caplog.text) == (text == "took a turn")
-        assert list(journal.paid) == [CallKey(ACTION, 1), CallKey(ACTION, 2)]
-        assert len(model.asked) == 1
-
-    run(scenario())
+    journal, model = MemoryJournal(), Script(Reply("new"))
+    journal.already(Reply("paid"), "took 0.3 s")
+    for text, said in (("took 0.5 s", "paid"), ("took a turn", "new"), ("took a turn", "new")):
+        async with talking(gateway(tmp_path / "g", model, journal)) as (_, _, http):
+            answer = await ask(http, messages=[{"role": "user", "content": text}])
+        assert texts([answer]) == [said]
+        assert ("is not the recorded one" in caplog.text) == (text == "took a turn")
+    assert list(journal.paid) == [CallKey(ACTION, 1), CallKey(ACTION, 2)]
+    assert len(model.asked) == 1
 
 
-def test_paid_replies_are_found_in_whatever_order_their_requests_come(tmp_path):
-    async def scenario():
-        journal = MemoryJournal()
-        for number, text in enumerate(("a", "b", "c"), 1):
-            journal.already(Reply(f"to {text}"), text, number)
-        async with gateway(tmp_path / "g", journal=journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    said = [
-                        await ask(http, messages=[{"role": "user", "content": text}])
-                        for text in ("c", "a", "b")
-                    ]
-        assert texts(said) == ["to c", "to a", "to b"]
-
-    run(scenario())
+async def test_paid_replies_are_found_in_whatever_order_their_requests_come(tmp_path):
+    journal = MemoryJournal()
+    for number, text in enumerate(("a", "b", "c"), 1):
+        journal.already(Reply(f"to {text}"), text, number)
+    async with talking(gateway(tmp_path / "g", journal=journal)) as (_, _, http):
+        said = [await ask(http, messages=[{"role": "user", "content": text}]) for text in ("c", "a", "b")]
+    assert texts(said) == ["to c", "to a", "to b"]
 
 
-def test_dry_run_is_neither_journaled_nor_served_from_the_journal(tmp_path):
-    async def scenario():
-        journal = MemoryJournal()
-        journal.already(Reply("paid"))
-        async with gateway(tmp_path / "g", journal=journal) as opened:
-            with opened.lend(ACTION, "dry-run") as lease:
-                async with client(opened, lease.token) as http:
-                    _, body = await ask(http)
-        assert body["choices"][0]["message"]["content"] == "hello"
-        assert list(journal.paid) == [CallKey(ACTION, 1)]
-
-    run(scenario())
-
-
-def test_calls_beyond_the_limit_are_refused(tmp_path):
-    async def scenario():
-        model = Script()
-        async with gateway(tmp_path / "g", model, limits=CallLimits(calls=2)) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    answers = [await ask(http) for _ in range(4)]
-        assert [status for status, _ in answers] == [200, 200, 403, 403]
-        assert answers[3][1]["error"]["code"] == "action_limit_exceeded"
-        assert (len(model.asked), lease.calls, lease.refusals) == (2, 2, 2)
-
-    run(scenario())
-
-
-@pytest.mark.parametrize("calls", [1_000, pytest.param(10_000, marks=pytest.mark.minutes)])
-def test_thousands_of_calls_cost_as_many_as_are_allowed(tmp_path, monkeypatch, calls):
-    monkeypatch.setattr(bodies, "REFUSED_S", 0.0)
-
-    async def scenario():
-        model = Script()
-        async with gateway(tmp_path / "g", model, limits=CallLimits(calls=3)) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-
-                async def burst():
-                    async with client(opened, lease.token) as http:
-                        for _ in range(calls // 8):
-                            await http.post("/chat/completions", json=chat())
-
-                await asyncio.gather(*(burst() for _ in range(8)))
-        assert (len(model.asked), lease.calls, lease.refusals) == (3, 3, calls - 3)
-
-    run(scenario())
-
-
-def test_tokens_beyond_the_limit_are_refused(tmp_path):
-    async def scenario():
-        async with gateway(tmp_path / "g", limits=CallLimits(tokens=20)) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    assert [(await ask(http))[0] for _ in range(3)] == [200, 200, 403]
-
-    run(scenario())
-
-
-def test_further_calls_wait_their_turn(tmp_path):
-    async def scenario():
-        model = Slow()
-        async with gateway(tmp_path / "g", model, limits=CallLimits(concurrent=2)) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    calls = [asyncio.create_task(ask(http)) for _ in range(6)]
-                    while lease.open < 6 or model.waiting < 2:
-                        await asyncio.sleep(0.01)
-                    await asyncio.sleep(0.1)  # a third, if the limit did not hold
-                    model.go.set()
-                    assert [status for status, _ in await asyncio.gather(*calls)] == [200] * 6
-        assert model.most == 2
-
-    run(scenario())
-
-
-def test_reply_is_cut_down_to_the_lease_and_not_below_the_wish(tmp_path):
-    async def scenario():
-        model = Script()
-        async with gateway(tmp_path / "g", model, limits=CallLimits(output_tokens=100)) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    await ask(http, max_tokens=1000)
-                    await ask(http, max_completion_tokens=7)
-        assert [request.max_output_tokens for request in model.asked] == [100, 7]
-
-    run(scenario())
-
-
-def test_token_of_an_ended_lease_is_refused(tmp_path):
-    async def scenario():
-        async with gateway(tmp_path / "g") as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                pass
+async def test_dry_run_is_neither_journaled_nor_served_from_the_journal(tmp_path):
+    journal = MemoryJournal()
+    journal.already(Reply("paid"))
+    async with gateway(tmp_path / "g", journal=journal) as opened:
+        with opened.lend(ACTION, "dry-run") as lease:
             async with client(opened, lease.token) as http:
-                status, body = await ask(http)
-                models = await http.get("/models")
-        assert (status, body["error"]["code"], models.status_code) == (401, "invalid_api_key", 401)
-
-    run(scenario())
+                _, body = await ask(http)
+    assert body["choices"][0]["message"]["content"] == "hello"
+    assert list(journal.paid) == [CallKey(ACTION, 1)]
 
 
-def test_calls_that_may_be_billed_outlive_their_lease_and_are_recorded(tmp_path):
-    async def scenario():
-        model, journal = Slow(), MemoryJournal()
-        limits = CallLimits(concurrent=1)
-        async with gateway(tmp_path / "g", model, journal, limits=limits) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                http = client(opened, lease.token)
-                calls = [asyncio.create_task(ask(http)) for _ in range(3)]
-                while not model.waiting or lease.open < 3:
+async def test_calls_beyond_the_limit_are_refused(tmp_path):
+    model = Script()
+    async with talking(gateway(tmp_path / "g", model, limits=CallLimits(calls=2))) as (_, lease, http):
+        answers = [await ask(http) for _ in range(4)]
+    assert [status for status, _ in answers] == [200, 200, 403, 403]
+    assert answers[3][1]["error"]["code"] == "action_limit_exceeded"
+    assert (len(model.asked), lease.calls, lease.refusals) == (2, 2, 2)
+
+
+async def test_tokens_beyond_the_limit_are_refused(tmp_path):
+    async with talking(gateway(tmp_path / "g", limits=CallLimits(tokens=20))) as (_, _, http):
+        assert [(await ask(http))[0] for _ in range(3)] == [200, 200, 403]
+
+
+async def test_further_calls_wait_their_turn(tmp_path):
+    model = Slow()
+    async with talking(gateway(tmp_path / "g", model, limits=CallLimits(concurrent=2))) as (
+        _opened,
+        lease,
+        http,
+    ):
+        calls = [asyncio.create_task(ask(http)) for _ in range(6)]
+        while lease.open < 6 or model.waiting < 2:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)  # a third, if the limit did not hold
+        model.go.set()
+        assert [status for status, _ in await asyncio.gather(*calls)] == [200] * 6
+    assert model.most == 2
+
+
+async def test_reply_is_cut_down_to_the_lease_and_not_below_the_wish(tmp_path):
+    model = Script()
+    async with talking(gateway(tmp_path / "g", model, limits=CallLimits(output_tokens=100))) as (
+        _opened,
+        _lease,
+        http,
+    ):
+        await ask(http, max_tokens=1000)
+        await ask(http, max_completion_tokens=7)
+    assert [request.max_output_tokens for request in model.asked] == [100, 7]
+
+
+async def test_token_of_an_ended_lease_is_refused(tmp_path):
+    async with gateway(tmp_path / "g") as opened:
+        with opened.lend(ACTION, "solve") as lease:
+            pass
+        async with client(opened, lease.token) as http:
+            status, body = await ask(http)
+            models = await http.get("/models")
+    assert (status, body["error"]["code"], models.status_code) == (401, "invalid_api_key", 401)
+
+
+async def test_calls_that_may_be_billed_outlive_their_lease_and_are_recorded(tmp_path):
+    model, journal = Slow(), MemoryJournal()
+    limits = CallLimits(concurrent=1)
+    async with gateway(tmp_path / "g", model, journal, limits=limits) as opened:
+        with opened.lend(ACTION, "solve") as lease:
+            http = client(opened, lease.token)
+            calls = [asyncio.create_task(ask(http)) for _ in range(3)]
+            while not model.waiting or lease.open < 3:
+                await asyncio.sleep(0.01)
+        asyncio.get_running_loop().call_later(0.1, model.go.set)
+        statuses = sorted([(await call)[0] for call in calls])
+        await http.aclose()
+    # One was at the provider, two had not begun.
+    assert (statuses, model.cancelled, len(journal.paid)) == ([200, 401, 401], 0, 1)
+
+
+async def test_call_of_an_agent_that_hung_up_is_journaled(tmp_path):
+    model, journal = Slow(), MemoryJournal()
+    async with gateway(tmp_path / "g", model, journal) as opened:
+        with opened.lend(ACTION, "solve") as lease:
+            async with client(opened, lease.token) as http:
+                call = asyncio.create_task(ask(http))
+                while not model.waiting:
                     await asyncio.sleep(0.01)
-            asyncio.get_running_loop().call_later(0.1, model.go.set)
-            statuses = sorted([(await call)[0] for call in calls])
-            await http.aclose()
-        # One was at the provider, two had not begun.
-        assert (statuses, model.cancelled, len(journal.paid)) == ([200, 401, 401], 0, 1)
-
-    run(scenario())
-
-
-def test_late_call_of_a_model_in_dgms_own_form_takes_no_number_of_the_next_performance(tmp_path):
-    async def scenario():
-        model, journal = Slow(), MemoryJournal()
-        async with gateway(tmp_path / "g", model, journal) as opened:
-            calls = []
-            for text in ("one", "two"):
-                with opened.lend(ACTION, "solve") as lease:
-                    http = client(opened, lease.token)
-                    before = model.waiting
-                    calls.append(asyncio.create_task(ask(http, text=text)))
-                    while model.waiting == before:
-                        await asyncio.sleep(0.01)
+                call.cancel()
             model.go.set()
-            await asyncio.gather(*calls)
-        assert list(journal.paid) == [CallKey(ACTION, 1), CallKey(ACTION, 2)]
-
-    run(scenario())
+            while not journal.paid:
+                await asyncio.sleep(0.01)
 
 
-def test_call_of_an_agent_that_hung_up_is_journaled(tmp_path):
-    async def scenario():
-        model, journal = Slow(), MemoryJournal()
-        async with gateway(tmp_path / "g", model, journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    call = asyncio.create_task(ask(http))
-                    while not model.waiting:
-                        await asyncio.sleep(0.01)
-                    call.cancel()
-                model.go.set()
-                while not journal.paid:
-                    await asyncio.sleep(0.01)
-
-    run(scenario())
-
-
-def test_model_that_cannot_be_reached_fails_the_lease(tmp_path):
-    async def scenario():
-        model = Script(Infrastructure("no route"))
-        async with gateway(tmp_path / "g", model) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    statuses = [(await ask(http))[0] for _ in range(3)]
-        assert statuses == [503, 503, 503]
-        assert str(lease.failure) == "action 7, call 1: no route"
-        # The second is the neutral question.
-        assert len(model.asked) == 2
-
-    run(scenario())
+async def test_model_that_cannot_be_reached_fails_the_lease(tmp_path):
+    model = Script(Infrastructure("no route"))
+    async with talking(gateway(tmp_path / "g", model)) as (_, lease, http):
+        statuses = [(await ask(http))[0] for _ in range(3)]
+    assert statuses == [503, 503, 503]
+    assert str(lease.failure) == "action 7, call 1: no route"
+    # The second is the neutral question.
+    assert len(model.asked) == 2
 
 
 @pytest.mark.parametrize("where", ["model", "journal"])
-def test_fault_of_ours_is_an_infrastructure_failure(tmp_path, where):
+async def test_fault_of_ours_is_an_infrastructure_failure(tmp_path, where):
     class FullDisk(MemoryJournal):
         async def record(self, call):
             raise OSError("no space left on device")
 
-    async def scenario():
-        model = Script(KeyError("bug")) if where == "model" else Script()
-        journal = FullDisk() if where == "journal" else MemoryJournal()
-        async with gateway(tmp_path / "g", model, journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    status, body = await ask(http)
-        assert status == 503
-        assert "Traceback" not in str(body)
-        assert isinstance(lease.failure, Infrastructure)
-
-    run(scenario())
+    model = Script(KeyError("bug")) if where == "model" else Script()
+    journal = FullDisk() if where == "journal" else MemoryJournal()
+    async with talking(gateway(tmp_path / "g", model, journal)) as (_, lease, http):
+        status, body = await ask(http)
+    assert status == 503
+    assert "Traceback" not in str(body)
+    assert isinstance(lease.failure, Infrastructure)
 
 
-def test_refused_request_is_the_agents_to_mend(tmp_path):
-    async def scenario():
-        model = Script(RequestRefused("context_length_exceeded", "too long"), Reply("fine"))
-        async with gateway(tmp_path / "g", model) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    refused, answered = await ask(http), await ask(http)
-        assert (refused[0], refused[1]["error"]["code"]) == (400, "context_length_exceeded")
-        assert (answered[0], lease.failure, lease.calls) == (200, None, 1)
-
-    run(scenario())
-
-
-def test_socket_that_is_removed_in_mid_run_comes_back(tmp_path):
-    async def scenario():
-        async with gateway(tmp_path / "g") as opened:
-            path = opened.folder / opened.socket_name
-            with opened.lend(ACTION, "solve") as lease:
-                for _ in range(2):
-                    path.unlink()
-                    while not path.exists():
-                        await asyncio.sleep(0.02)
-                    async with client(opened, lease.token) as http:
-                        assert (await ask(http))[0] == 200
-        assert not path.exists()
-
-    run(scenario())
-
-
-def test_call_under_way_survives_the_loss_of_the_socket(tmp_path):
-    async def scenario():
-        model = Slow()
-        async with gateway(tmp_path / "g", model) as opened:
-            path = opened.folder / opened.socket_name
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    call = asyncio.create_task(ask(http))
-                    while not model.waiting:
-                        await asyncio.sleep(0.01)
-                    path.unlink()
-                    while not path.exists():
-                        await asyncio.sleep(0.02)
-                    model.go.set()
-                    assert (await call)[0] == 200
-
-    run(scenario())
-
-
-def test_folder_with_a_long_path_works(tmp_path):
-    async def scenario():
-        folder = tmp_path.joinpath(*["a-rather-long-name-of-a-folder"] * 5)
-        async with gateway(folder) as opened:
-            assert stat.S_ISSOCK((folder / opened.socket_name).stat().st_mode)
-
-    run(scenario())
-
-
-def test_signal_handlers_are_left_alone(tmp_path):
-    import signal
-
-    async def scenario():
-        before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-        async with gateway(tmp_path / "g"):
-            assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
-
-    run(scenario())
-
-
-def test_idle_connections_of_one_agent_do_not_shut_out_another(tmp_path):
-    async def scenario():
-        async with gateway(tmp_path / "g") as opened:
-            path = str(opened.folder / opened.socket_name)
-            idle = [(await asyncio.open_unix_connection(path))[1] for _ in range(300)]
-            with opened.lend(ACTION, "solve") as lease:
+async def test_socket_that_is_removed_in_mid_run_comes_back(tmp_path):
+    async with gateway(tmp_path / "g") as opened:
+        path = opened.folder / opened.socket_name
+        with opened.lend(ACTION, "solve") as lease:
+            for _ in range(2):
+                path.unlink()
+                while not path.exists():
+                    await asyncio.sleep(0.02)
                 async with client(opened, lease.token) as http:
                     assert (await ask(http))[0] == 200
-            ended = 0
-            for writer in idle:
-                writer.write(b"GET")
-                writer.close()
-                try:
-                    await writer.wait_closed()
-                except OSError:
-                    ended += 1
-            assert ended
-
-    run(scenario())
+    assert not path.exists()
 
 
-def test_too_many_requests_at_once_are_refused(tmp_path):
-    async def scenario():
-        model = Slow()
-        async with gateway(tmp_path / "g", model, limits=CallLimits(concurrent=1, waiting=3)) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    calls = [asyncio.create_task(ask(http)) for _ in range(5)]
-                    while lease.refusals < 2:
-                        await asyncio.sleep(0.01)
-                    model.go.set()
-                    statuses = sorted([status for status, _ in await asyncio.gather(*calls)])
-        assert statuses == [200, 200, 200, 429, 429]
+async def test_idle_connections_of_one_agent_do_not_shut_out_another(tmp_path):
+    async with gateway(tmp_path / "g") as opened:
+        path = str(opened.folder / opened.socket_name)
+        idle = [(await asyncio.open_unix_connection(path))[1] for _ in range(300)]
+        with opened.lend(ACTION, "solve") as lease:
+            async with client(opened, lease.token) as http:
+                assert (await ask(http))[0] == 200
+        ended = 0
+        for writer in idle:
+            writer.write(b"GET")
+            writer.close()
+            try:
+                await writer.wait_closed()
+            except OSError:
+                ended += 1
+        assert ended
 
-    run(scenario())
+
+async def test_too_many_requests_at_once_are_refused(tmp_path):
+    model = Slow()
+    async with talking(gateway(tmp_path / "g", model, limits=CallLimits(concurrent=1, waiting=3))) as (
+        _opened,
+        lease,
+        http,
+    ):
+        calls = [asyncio.create_task(ask(http)) for _ in range(5)]
+        while lease.refusals < 2:
+            await asyncio.sleep(0.01)
+        model.go.set()
+        statuses = sorted([status for status, _ in await asyncio.gather(*calls)])
+    assert statuses == [200, 200, 200, 429, 429]

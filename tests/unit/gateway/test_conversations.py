@@ -10,11 +10,10 @@ import pytest
 
 from dgm.config import ProviderSettings
 from dgm.gateway.server import LendingRules
-from dgm.messages import WireProtocol
 from dgm.models.hosted import HostedModel, Retries
 from dgm.models.throttle import Throttle
 from dgm.wires import WIRES
-from tests.support.gateway.bench import ACTION, client
+from tests.support.gateway.bench import talking
 from tests.support.gateway.wire_provider import lending
 from tests.support.models.connection_script import Pieces, Script
 
@@ -72,13 +71,15 @@ def test_conversation_arrives_and_comes_back_as_it_was(tmp_path, agent):
     async def scenario():
         script = Script(*(replying(one) for one in exchanges), protocol=protocol)
         told = []
-        async with lending(tmp_path / "g", hosted(script, name), rules=RULES) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    for one in exchanges:
-                        path = one["path"].removeprefix("/v1")
-                        answer = await http.post(path, content=one["request"], headers=one["headers"])
-                        told.append((answer.status_code, answer.headers["content-type"], answer.content))
+        async with talking(lending(tmp_path / "g", hosted(script, name), rules=RULES)) as (
+            _opened,
+            _lease,
+            http,
+        ):
+            for one in exchanges:
+                path = one["path"].removeprefix("/v1")
+                answer = await http.post(path, content=one["request"], headers=one["headers"])
+                told.append((answer.status_code, answer.headers["content-type"], answer.content))
         return script, told
 
     script, told = asyncio.run(asyncio.wait_for(scenario(), 60))
@@ -95,10 +96,3 @@ def test_conversation_arrives_and_comes_back_as_it_was(tmp_path, agent):
         status, kind, content = answer
         assert (status, content) == (one["status"], one["reply"].encode())
         assert kind.partition(";")[0] == one["reply_headers"]["content-type"].partition(";")[0]
-
-
-def test_every_protocol_has_a_conversation_and_two_are_streamed():
-    exchanges = {agent: load(agent) for agent in AGENTS}
-    assert {protocol_of(one[0]) for one in exchanges.values()} == set(WireProtocol)
-    streamed = [agent for agent, one in exchanges.items() if one[0]["reply"].startswith("event:")]
-    assert len(streamed) >= 2

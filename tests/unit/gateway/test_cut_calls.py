@@ -6,7 +6,7 @@ import pytest
 
 from dgm.errors import ArchiveHeld, Infrastructure
 from dgm.messages import CutCall, RequestRefused
-from tests.support.gateway.bench import ACTION, MemoryJournal, chat, client
+from tests.support.gateway.bench import ACTION, MemoryJournal, chat, client, talking
 from tests.support.gateway.wire_provider import Provider, failing, lending, streamed
 
 pytestmark = pytest.mark.slow
@@ -43,59 +43,46 @@ def test_call_that_the_sudden_end_of_a_session_cuts_off_is_booked_at_its_worst_c
     # The second is the neutral question; a database that another program holds says nothing of the model.
     [(Infrastructure("the disk is full"), [1, 2]), (ArchiveHeld("database is locked"), [1])],
 )
-def test_answer_that_cannot_be_recorded_is_booked_at_its_worst_case(tmp_path, error, asked):
+async def test_answer_that_cannot_be_recorded_is_booked_at_its_worst_case(tmp_path, error, asked):
     class Failing(MemoryJournal):
         async def record(self, call, settles=()):
             raise error
 
-    async def scenario():
-        journal = Failing()
-        async with lending(tmp_path / "g", Provider(), journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    assert (await http.post("/chat/completions", json=chat())).status_code == 503
-            assert bool(opened.caller.trouble) == (len(asked) == 2)
-        assert [call.key.number for call in journal.lost] == asked
-        assert not journal.booked
-
-    run(scenario())
+    journal = Failing()
+    async with lending(tmp_path / "g", Provider(), journal) as opened:
+        with opened.lend(ACTION, "solve") as lease:
+            async with client(opened, lease.token) as http:
+                assert (await http.post("/chat/completions", json=chat())).status_code == 503
+        assert bool(opened.caller.trouble) == (len(asked) == 2)
+    assert [call.key.number for call in journal.lost] == asked
+    assert not journal.booked
 
 
-def test_refusal_tells_nothing_of_what_a_cut_off_call_was_billed(tmp_path):
-    async def scenario():
-        journal = MemoryJournal()
-        refusal = RequestRefused("content_filter", "no", own=False, content=b"{}")
-        async with lending(tmp_path / "g", Provider(failing(refusal)), journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    await http.post("/chat/completions", json=chat())
-                    journal.cut.append(cut_of(journal.begun[0], 9))
-                    await http.post("/chat/completions", json=chat())
-        assert len(journal.paid) == 2
-        assert not journal.booked
-
-    run(scenario())
+async def test_refusal_tells_nothing_of_what_a_cut_off_call_was_billed(tmp_path):
+    journal = MemoryJournal()
+    refusal = RequestRefused("content_filter", "no", own=False, content=b"{}")
+    async with talking(lending(tmp_path / "g", Provider(failing(refusal)), journal)) as (_, _, http):
+        await http.post("/chat/completions", json=chat())
+        journal.cut.append(cut_of(journal.begun[0], 9))
+        await http.post("/chat/completions", json=chat())
+    assert len(journal.paid) == 2
+    assert not journal.booked
 
 
-def test_answer_ends_a_cut_off_call_at_its_known_input_and_all_of_its_output(tmp_path):
-    async def scenario():
-        journal = MemoryJournal()
-        async with lending(tmp_path / "g", Provider(), journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    await http.post("/chat/completions", json=chat("another question"))
-                    other = cut_of(journal.begun[0], 8)
-                    await http.post("/chat/completions", json=chat())
-                    same = cut_of(journal.begun[1], 9)
-                    journal.cut += [other, same]
-                    await http.post("/chat/completions", json=chat())
-        ((number, correction),) = journal.booked
-        settled = same.booked + correction
-        assert (number, settled.input_tokens, settled.output_tokens) == (9, 10, 16_000)
-        assert correction.input_tokens < 0
-        assert settled.usd == pytest.approx(0.16001)
-
-    run(scenario())
+async def test_answer_ends_a_cut_off_call_at_its_known_input_and_all_of_its_output(tmp_path):
+    journal = MemoryJournal()
+    async with talking(lending(tmp_path / "g", Provider(), journal)) as (_, _, http):
+        await http.post("/chat/completions", json=chat("another question"))
+        other = cut_of(journal.begun[0], 8)
+        await http.post("/chat/completions", json=chat())
+        same = cut_of(journal.begun[1], 9)
+        journal.cut += [other, same]
+        await http.post("/chat/completions", json=chat())
+    ((number, correction),) = journal.booked
+    settled = same.booked + correction
+    assert (number, settled.input_tokens, settled.output_tokens) == (9, 10, 16_000)
+    assert correction.input_tokens < 0
+    assert settled.usd == pytest.approx(0.16001)
 
 
 def cut_of(begun, number):

@@ -1,13 +1,12 @@
 """A model that speaks two protocols is asked in the one that the agent speaks."""
 
-import asyncio
 import json
 
 from dgm.domain import Usage
 from dgm.messages import CallKey, Message, PaidCall, Request, Role, WireProtocol, WireReply, WireRequest
 from dgm.models.builtin import RecordedModel
 from dgm.wires import WIRES
-from tests.support.gateway.bench import ACTION, MemoryJournal, ask, chat, client, gateway
+from tests.support.gateway.bench import ACTION, MemoryJournal, ask, chat, client, gateway, talking
 from tests.support.gateway.wire_provider import STREAM, Provider, lending, streamed
 
 CHAT, RESPONSES = WireProtocol.CHAT, WireProtocol.RESPONSES
@@ -16,10 +15,6 @@ TEXT = {"type": "output_text", "text": "from then", "annotations": []}
 ITEM = {"type": "message", "id": "m", "role": "assistant", "content": [TEXT]}
 SAID = {"id": "resp_1", "object": "response", "status": "completed", "output": [ITEM], "usage": USAGE}
 QUESTION = Request((Message(Role.USER, "why?"),))
-
-
-def run(scenario):
-    return asyncio.run(asyncio.wait_for(scenario, 60))
 
 
 def both():
@@ -31,56 +26,45 @@ def both():
     return Provider(answer, protocol=RESPONSES, also=(CHAT,))
 
 
-def test_an_agents_chat_passes_and_streams_and_the_hosts_question_goes_by_responses(tmp_path):
-    async def scenario():
-        provider, journal = both(), MemoryJournal()
-        async with lending(tmp_path / "g", provider, journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    answer = await http.post("/chat/completions", json=chat(stream=True))
-                reply = await opened.ask(lease, QUESTION)
-        assert answer.content == b"".join(STREAM)
-        assert reply.text == "from then"
-        assert [request.protocol for request in provider.asked] == [CHAT, RESPONSES]
+async def test_an_agents_chat_passes_and_streams_and_the_hosts_question_goes_by_responses(tmp_path):
+    provider, journal = both(), MemoryJournal()
+    async with lending(tmp_path / "g", provider, journal) as opened:
+        with opened.lend(ACTION, "solve") as lease:
+            async with client(opened, lease.token) as http:
+                answer = await http.post("/chat/completions", json=chat(stream=True))
+            reply = await opened.ask(lease, QUESTION)
+    assert answer.content == b"".join(STREAM)
+    assert reply.text == "from then"
+    assert [request.protocol for request in provider.asked] == [CHAT, RESPONSES]
 
-        # A replay finds both, whatever order they come in.
-        async with gateway(tmp_path / "r", RecordedModel("scripted"), journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                assert (await opened.ask(lease, QUESTION)).text == "from then"
-                async with client(opened, lease.token) as http:
-                    again = await http.post("/chat/completions", json=chat(stream=True))
-        assert again.content == answer.content
-
-    run(scenario())
+    # A replay finds both, whatever order they come in.
+    async with gateway(tmp_path / "r", RecordedModel("scripted"), journal) as opened:
+        with opened.lend(ACTION, "solve") as lease:
+            assert (await opened.ask(lease, QUESTION)).text == "from then"
+            async with client(opened, lease.token) as http:
+                again = await http.post("/chat/completions", json=chat(stream=True))
+    assert again.content == answer.content
 
 
-def test_an_action_that_began_with_translated_calls_pays_for_none_of_them_again(tmp_path):
-    async def scenario():
-        provider, journal, key = both(), MemoryJournal(), CallKey(ACTION, 1)
-        asked = Request((Message(Role.USER, "hi"),), max_output_tokens=16_000)
-        body = {**WIRES[RESPONSES].write_request(asked, "own"), "stream": True}
-        reply = WireReply(RESPONSES, json.dumps(SAID).encode(), False, Usage(1, 1, 1))
-        request = WireRequest(RESPONSES, body)
-        journal.paid[key] = PaidCall(key, Provider.name, "solve", request, reply, 0.1)
-        async with lending(tmp_path / "g", provider, journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    (status, told), (second, _) = await ask(http), await ask(http)
-        assert (status, told["choices"][0]["message"]["content"], second) == (200, "from then", 200)
-        assert [request.protocol for request in provider.asked] == [RESPONSES]
-
-    run(scenario())
+async def test_an_action_that_began_with_translated_calls_pays_for_none_of_them_again(tmp_path):
+    provider, journal, key = both(), MemoryJournal(), CallKey(ACTION, 1)
+    asked = Request((Message(Role.USER, "hi"),), max_output_tokens=16_000)
+    body = {**WIRES[RESPONSES].write_request(asked, "own"), "stream": True}
+    reply = WireReply(RESPONSES, json.dumps(SAID).encode(), False, Usage(1, 1, 1))
+    request = WireRequest(RESPONSES, body)
+    journal.paid[key] = PaidCall(key, Provider.name, "solve", request, reply, 0.1)
+    async with talking(lending(tmp_path / "g", provider, journal)) as (_, _, http):
+        (status, told), (second, _) = await ask(http), await ask(http)
+    assert (status, told["choices"][0]["message"]["content"], second) == (200, "from then", 200)
+    assert [request.protocol for request in provider.asked] == [RESPONSES]
 
 
-def test_the_neutral_question_alone_makes_no_call_a_translated_one(tmp_path):
-    async def scenario():
-        provider, journal = both(), MemoryJournal()
-        async with lending(tmp_path / "g", provider, journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                assert await opened.caller.answers(lease)
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    await http.post("/chat/completions", json=chat(stream=True))
-        assert [request.protocol for request in provider.asked] == [RESPONSES, CHAT]
-
-    run(scenario())
+async def test_the_neutral_question_alone_makes_no_call_a_translated_one(tmp_path):
+    provider, journal = both(), MemoryJournal()
+    async with lending(tmp_path / "g", provider, journal) as opened:
+        with opened.lend(ACTION, "solve") as lease:
+            assert await opened.caller.answers(lease)
+        with opened.lend(ACTION, "solve") as lease:
+            async with client(opened, lease.token) as http:
+                await http.post("/chat/completions", json=chat(stream=True))
+    assert [request.protocol for request in provider.asked] == [RESPONSES, CHAT]

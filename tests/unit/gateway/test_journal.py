@@ -70,7 +70,7 @@ def kinds(run):
 
 def stored(run):
     """Number → whether there is a reply, of the rows of a log, as another program sees them."""
-    with closing(sqlite3.connect(run.folder / "events.db")) as log:
+    with closing(sqlite3.connect(run.folder / "run.db")) as log:
         return dict(log.execute("SELECT number, reply IS NOT NULL FROM calls ORDER BY number").fetchall())
 
 

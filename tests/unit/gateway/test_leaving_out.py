@@ -7,7 +7,7 @@ import pytest
 from dgm.gateway import allowed
 from dgm.gateway.allowed import BadRequest
 from dgm.gateway.answering import without_long_name
-from dgm.gateway.leaving_out import collect_left_out, describe_media, leave_out
+from dgm.gateway.leaving_out import collect_left_out
 from dgm.gateway.translation import parse_call
 from dgm.messages import WireProtocol
 from dgm.wires import WIRES
@@ -144,31 +144,6 @@ def test_a_tool_by_which_a_provider_calls_addresses_is_refused_whatever_is_besid
         passed(rules, tools=[OWN[rules], {"type": kind, "name": "far"}])
 
 
-def test_tools_of_the_input_are_other_tools():
-    item = {"type": "additional_tools", "role": "developer", "tools": [OWN[RESPONSES]]}
-    sent, names = passed(RESPONSES, input=[item], tools=[{"type": "web_search"}])
-    assert (sent, names) == ({"tools": []}, ["tools of the type 'web_search'"])
-
-
-def test_a_search_of_the_agents_own_passes_with_what_it_loads_later():
-    late = {**OWN[MESSAGES], "defer_loading": True}
-    result = {
-        "type": "tool_result",
-        "tool_use_id": "c",
-        "content": [{"type": "tool_reference", "tool_name": "bash"}],
-    }
-    turns = [*ASKED[MESSAGES]["messages"], {"role": "user", "content": [result]}]
-    assert passed(MESSAGES, messages=turns, tools=[late]) == ({"tools": [late]}, [])
-    request, names = translated(MESSAGES, messages=turns, tools=[late])
-    assert (request.messages[-1].text, names) == ("[tool: bash]", [])
-
-
-def test_tokens_of_a_request_are_counted_without_what_is_left_out():
-    body = {"messages": ASKED[MESSAGES]["messages"], "max_tokens": 9, "temperature": 0}
-    allowed.check(MESSAGES, body, counting=True)
-    assert body == {"messages": ASKED[MESSAGES]["messages"]}
-
-
 # Betas
 
 
@@ -188,11 +163,6 @@ def test_a_beta_without_which_the_question_is_the_same_is_left_out(beta):
 def test_long_inputs_that_cost_more_are_refused():
     with pytest.raises(BadRequest, match="price"):
         betas("context-1m-2025-08-07", one_price=False)
-
-
-@pytest.mark.parametrize("beta", ["mid-conversation-system-2026-04-07", "per-turn-control-2026-07-01"])
-def test_a_beta_whose_fields_pass_passes(beta):
-    assert betas(beta) == ({"anthropic-beta": beta}, [])
 
 
 # Pictures in results of tools
@@ -258,36 +228,6 @@ def test_a_picture_in_a_result_becomes_a_text_where_only_texts_can_be_sent(rules
     assert names == ["a picture in the result of a tool"]
 
 
-def test_a_picture_in_a_result_passes_where_the_protocol_has_it():
-    for rules in (RESPONSES, MESSAGES):
-        body = json.loads(json.dumps({**ASKED[rules], **SEEN[rules]}))
-        with collect_left_out() as names:
-            allowed.check(rules, body)
-        assert (body, list(names)) == ({**ASKED[rules], **SEEN[rules]}, [])
-
-
-def test_a_result_in_chat_holds_texts_only():
-    body = json.loads(json.dumps(SEEN[CHAT]))
-    allowed.check(CHAT, body)
-    assert body["messages"][-1]["content"][1] == {"type": "text", "text": "[picture not shown: image/png]"}
-
-
-@pytest.mark.parametrize(
-    ("part", "text"),
-    [
-        ({"type": "image_url", "image_url": "https://a.example/x.png"}, "[picture not shown]"),
-        ({"type": "computer_screenshot", "image_url": PNG}, "[picture not shown: image/png]"),
-        (
-            {"type": "document", "source": {"type": "base64", "media_type": "application/pdf"}},
-            "[document not shown: application/pdf]",
-        ),
-        ({"type": "input_audio", "input_audio": {"data": "x"}}, "[input_audio not shown]"),
-    ],
-)
-def test_a_part_is_described_by_its_kind(part, text):
-    assert describe_media(part) == text
-
-
 # Translations
 
 
@@ -312,16 +252,6 @@ def test_changes_of_tools_within_a_conversation_are_left_out_of_a_translation():
     turns = [*ASKED[MESSAGES]["messages"], {"role": "system", "content": [change]}]
     request, names = translated(MESSAGES, messages=turns, tools=[OWN[MESSAGES]])
     assert ([turn.text for turn in request.messages], len(names)) == (["go"], 1)
-
-
-def test_what_is_collected_has_no_indexes_and_each_name_once():
-    with collect_left_out() as outer:
-        leave_out("messages[3].mood")
-        with collect_left_out() as inner:
-            leave_out("inner")
-        leave_out("messages[4].mood")
-    assert (list(outer), list(inner)) == (["messages.mood"], ["inner"])
-    leave_out("nobody listens")
 
 
 @pytest.mark.parametrize(("one_price", "name"), [(True, "default"), (False, "default[1m]")])

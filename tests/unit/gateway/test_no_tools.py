@@ -23,7 +23,7 @@ from dgm.messages import (
     WireRequest,
 )
 from dgm.models.builtin import RecordedModel
-from tests.support.gateway.bench import ACTION, MemoryJournal, Script, ask, client, gateway
+from tests.support.gateway.bench import ACTION, MemoryJournal, ask, client, gateway
 from tests.support.gateway.wire_provider import Provider, failing, lending, whole
 
 pytestmark = pytest.mark.slow
@@ -83,10 +83,3 @@ def test_a_replay_tells_the_agent_what_its_record_shows(paid, takes):
     lease = Lease(ACTION, "solve", RecordedModel(), CallLimits())
     lease.memory.recall(paid, UNKNOWN)
     assert lease.takes_tools is takes
-
-
-def test_a_model_in_use_is_asked_itself():
-    provider = Provider()
-    provider.takes_tools = False
-    assert not Lease(ACTION, "solve", provider, CallLimits()).takes_tools
-    assert Lease(ACTION, "solve", Script(), CallLimits()).takes_tools

@@ -36,14 +36,6 @@ def test_what_no_two_runs_share_is_no_difference(one, other):
     assert FORMS.are_same(request(one), request(other))
 
 
-@pytest.mark.parametrize(
-    ("one", "other"), [("Ran 5 tests", "Ran 6 tests"), ("balance 10.50", "balance 10.51"), ("a", "a b")]
-)
-def test_other_text_is_a_difference(one, other):
-    assert first_difference(request(one), request(other)).startswith("messages[1].text: ")
-    assert not FORMS.are_same(request(one), request(other))
-
-
 def test_ids_of_the_problem_statement_are_compared():
     one, other = "0198c7d2-0000-7000-8000-00000000000a", "0198c7d2-0000-7000-8000-00000000000b"
     forms = NormalForms(Conditions(DAYS.days, statement=f"Merge {one} and {other}."))
@@ -99,33 +91,6 @@ def test_equal_ids_stay_equal_and_different_ones_different():
     assert FORMS.are_same(both, request(f"{THREAD} {SESSION}"))
     assert not FORMS.are_same(twice, both)
     assert first_difference(twice, both) == "messages[1].text: ids that are equal in one differ in the other"
-
-
-def test_ids_are_numbered_across_the_messages_of_a_request():
-    one = raw(system=SESSION, instructions=SESSION)
-    other = raw(system=THREAD, instructions=THREAD)
-    assert FORMS.are_same(one, other)
-    assert not FORMS.are_same(one, raw(system=THREAD, instructions=SESSION))
-
-
-def test_metadata_of_a_client_is_not_compared():
-    ours = raw(client_metadata={"turn_id": SESSION}, prompt_cache_key="a", metadata={"user_id": "1"})
-    assert FORMS.are_same(ours, raw(metadata={"user_id": "2"}))
-
-
-def test_an_argument_of_a_tool_is_compared_whatever_its_name():
-    def call(number):
-        block = {"type": "tool_use", "id": f"toolu_{number}", "name": "show", "input": {"id": number}}
-        return WireRequest(WireProtocol.MESSAGES, {"messages": [{"role": "assistant", "content": [block]}]})
-
-    assert FORMS.are_same(call(1), call(1))
-    assert not FORMS.are_same(call(1), call(2))
-
-
-def test_a_day_that_is_neither_then_nor_now_is_compared():
-    assert FORMS.are_same(request("today is 2026-11-20"), request("today is 2026-11-21"))
-    assert not FORMS.are_same(request("due 2026-12-20"), request("due 2026-12-21"))
-    assert not NormalForms().are_same(request("today is 2026-11-20"), request("today is 2026-11-21"))
 
 
 def test_patterns_of_an_agent_are_not_compared():

@@ -6,7 +6,6 @@ from functools import partial
 import pytest
 
 from dgm.archive.live_calls import FILE, LiveCalls, read_live_calls, remove_live_calls, write_live_calls
-from dgm.domain import Budget
 from dgm.messages import Message, Request, Role
 from dgm.sandboxes.choose import publish_changes
 from tests.support.gateway.bench import ACTION, Slow, gateway
@@ -15,10 +14,6 @@ from tests.support.gateway.wire_provider import Provider, lending, until, whole
 pytestmark = pytest.mark.slow
 
 QUESTION = Request((Message(Role.USER, "Well?"),), max_output_tokens=1_000)
-
-
-def run(scenario):
-    asyncio.run(asyncio.wait_for(scenario, 30))
 
 
 def waits(gate):
@@ -48,94 +43,51 @@ class Turned(Provider):
         return await self.answers[0](request, delivery)
 
 
-def test_a_call_waits_until_it_is_sent_and_again_after_a_try_that_failed(tmp_path):
-    async def scenario():
-        gate = {name: asyncio.Event() for name in ("turn", "refusal", "again", "answer")}
-        async with lending(tmp_path / "g", Turned(waits(gate))) as opened:
-            count = opened.caller.count_live
-            with opened.lend(ACTION, "solve") as lease:
-                task = asyncio.create_task(opened.ask(lease, QUESTION))
-                seen = []
-                for event in gate.values():
-                    await until(lambda: lease.wire_model.asked)
-                    await asyncio.sleep(0.02)
-                    seen.append(count())
-                    event.set()
-                await task
-            assert [(one.under_way, one.waiting) for one in seen] == [(0, 1), (1, 0), (0, 1), (1, 0)]
-            assert seen[0].oldest_wait < seen[2].oldest_wait
-            assert seen[1].oldest_wait is None
-            assert count() == LiveCalls(0, 0, None)
-
-    run(scenario())
+async def test_a_call_waits_until_it_is_sent_and_again_after_a_try_that_failed(tmp_path):
+    gate = {name: asyncio.Event() for name in ("turn", "refusal", "again", "answer")}
+    async with lending(tmp_path / "g", Turned(waits(gate))) as opened:
+        count = opened.caller.count_live
+        with opened.lend(ACTION, "solve") as lease:
+            task = asyncio.create_task(opened.ask(lease, QUESTION))
+            seen = []
+            for event in gate.values():
+                await until(lambda: lease.wire_model.asked)
+                await asyncio.sleep(0.02)
+                seen.append(count())
+                event.set()
+            await task
+        assert [(one.under_way, one.waiting) for one in seen] == [(0, 1), (1, 0), (0, 1), (1, 0)]
+        assert seen[0].oldest_wait < seen[2].oldest_wait
+        assert seen[1].oldest_wait is None
+        assert count() == LiveCalls(0, 0, None)
 
 
-def test_a_call_that_waits_for_money_waits(tmp_path):
-    async def scenario():
-        gate = asyncio.Event()
+async def test_a_failed_call_is_open_no_more(tmp_path):
+    async def failing(_request, _delivery):
+        raise OSError("gone")
 
-        async def answer(request, delivery):
-            await gate.wait()
-            return await whole()(request, delivery)
-
-        async with lending(tmp_path / "g", Provider(answer), budget=Budget(tokens=4_000)) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                tasks = [asyncio.create_task(opened.ask(lease, QUESTION)) for _ in range(2)]
-                await until(lambda: opened.caller.count_live().under_way == 1)
-                assert opened.caller.count_live().waiting == 1
-                gate.set()
-                await asyncio.gather(*tasks)
-
-    run(scenario())
+    async with lending(tmp_path / "g", Provider(failing)) as opened:
+        with opened.lend(ACTION, "solve") as lease, pytest.raises(Exception, match="gone"):
+            await opened.ask(lease, QUESTION)
+        await asyncio.sleep(0)
+        assert opened.caller.count_live() == LiveCalls(0, 0, None)
 
 
-def test_calls_in_dgms_own_form_are_under_way(tmp_path):
-    async def scenario():
-        model = Slow()
-        async with gateway(tmp_path / "g", model) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                task = asyncio.create_task(opened.ask(lease, QUESTION))
-                await until(lambda: model.waiting)
-                assert opened.caller.count_live() == LiveCalls(1, 0, None)
-                model.go.set()
-                await task
-            assert opened.caller.count_live() == LiveCalls(0, 0, None)
-
-    run(scenario())
-
-
-def test_a_failed_call_is_open_no_more(tmp_path):
-    async def scenario():
-        async def failing(_request, _delivery):
-            raise OSError("gone")
-
-        async with lending(tmp_path / "g", Provider(failing)) as opened:
-            with opened.lend(ACTION, "solve") as lease, pytest.raises(Exception, match="gone"):
-                await opened.ask(lease, QUESTION)
-            await asyncio.sleep(0)
-            assert opened.caller.count_live() == LiveCalls(0, 0, None)
-
-    run(scenario())
-
-
-def test_the_file_follows_the_calls_and_goes_with_the_session(tmp_path):
-    async def scenario():
-        model = Slow()
-        async with (
-            gateway(tmp_path / "g", model) as opened,
-            publish_changes(
-                opened.caller.count_live,
-                partial(write_live_calls, tmp_path),
-                partial(remove_live_calls, tmp_path),
-                0.01,
-            ),
-        ):
-            with opened.lend(ACTION, "solve") as lease:
-                task = asyncio.create_task(opened.ask(lease, QUESTION))
-                await until(lambda: read_live_calls(tmp_path) == LiveCalls(1, 0, None))
-                model.go.set()
-                await task
-            await until(lambda: read_live_calls(tmp_path) == LiveCalls(0, 0, None))
-        assert not (tmp_path / FILE).exists()
-
-    run(scenario())
+async def test_the_file_follows_the_calls_and_goes_with_the_session(tmp_path):
+    model = Slow()
+    async with (
+        gateway(tmp_path / "g", model) as opened,
+        publish_changes(
+            opened.caller.count_live,
+            partial(write_live_calls, tmp_path),
+            partial(remove_live_calls, tmp_path),
+            0.01,
+        ),
+    ):
+        with opened.lend(ACTION, "solve") as lease:
+            task = asyncio.create_task(opened.ask(lease, QUESTION))
+            await until(lambda: read_live_calls(tmp_path) == LiveCalls(1, 0, None))
+            model.go.set()
+            await task
+        await until(lambda: read_live_calls(tmp_path) == LiveCalls(0, 0, None))
+    assert not (tmp_path / FILE).exists()

@@ -10,10 +10,6 @@ from tests.support.gateway.bench import ACTION, Slow, ask, client, gateway
 pytestmark = pytest.mark.slow
 
 
-def run(scenario):
-    return asyncio.run(asyncio.wait_for(scenario, 60))
-
-
 async def abandoned(tmp_path, model, limit_s, meanwhile=lambda: None):
     """The failure of a lease whose agent's time was over while it asked."""
     async with gateway(tmp_path / "g", model) as opened:
@@ -30,27 +26,18 @@ async def abandoned(tmp_path, model, limit_s, meanwhile=lambda: None):
     return failure or lacking
 
 
-def test_a_call_that_fails_after_its_agent_ended_is_the_models_failure(tmp_path):
-    async def scenario():
-        model = Slow()
-        model.answers = (Infrastructure("8 tries in 90 s, the last: 503"),)
-        failure = await abandoned(tmp_path, model, 30.0, model.go.set)
-        assert "the last: 503" in str(failure)
-
-    run(scenario())
+async def test_a_call_that_fails_after_its_agent_ended_is_the_models_failure(tmp_path):
+    model = Slow()
+    model.answers = (Infrastructure("8 tries in 90 s, the last: 503"),)
+    failure = await abandoned(tmp_path, model, 30.0, model.go.set)
+    assert "the last: 503" in str(failure)
 
 
-def test_a_call_that_is_answered_after_its_agent_ended_leaves_it_to_blame(tmp_path):
-    async def scenario():
-        model = Slow()
-        assert await abandoned(tmp_path, model, 30.0, model.go.set) == ""
-
-    run(scenario())
+async def test_a_call_that_is_answered_after_its_agent_ended_leaves_it_to_blame(tmp_path):
+    model = Slow()
+    assert await abandoned(tmp_path, model, 30.0, model.go.set) == ""
 
 
-def test_a_model_that_never_answers_has_failed(tmp_path):
-    async def scenario():
-        failure = await abandoned(tmp_path, Slow(), 0.05)
-        assert "had not answered" in str(failure)
-
-    run(scenario())
+async def test_a_model_that_never_answers_has_failed(tmp_path):
+    failure = await abandoned(tmp_path, Slow(), 0.05)
+    assert "had not answered" in str(failure)

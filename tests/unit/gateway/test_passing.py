@@ -7,63 +7,32 @@ import pytest
 
 from dgm.domain import Usage
 from dgm.gateway.lease import CallLimits
-from dgm.gateway.server import LendingRules
 from dgm.messages import WireProtocol, WireReply
-from tests.support.gateway.bench import ACTION, MemoryJournal, chat, client
+from tests.support.gateway.bench import ACTION, MemoryJournal, chat, client, talking
 from tests.support.gateway.wire_provider import (
     Provider,
-    completion,
     lending,
     whole,
 )
 
 pytestmark = pytest.mark.slow
 
-SCHEMA = {"type": "json_schema", "json_schema": {"name": "s", "schema": {"type": "object"}, "strict": True}}
+
+async def test_call_is_in_the_journal_before_it_is_sent(tmp_path):
+    journal = MemoryJournal()
+
+    async def answer(request, delivery):
+        assert [begun.request for begun in journal.begun] == [request]
+        return await whole()(request, delivery)
+
+    async with talking(lending(tmp_path / "g", Provider(answer), journal)) as (_, _, http):
+        assert (await http.post("/chat/completions", json=chat())).status_code == 200
+    most = journal.begun[0].most
+    assert most.output_tokens == 16_000
+    assert most.usd > 0.16
 
 
-def run(scenario):
-    return asyncio.run(asyncio.wait_for(scenario, 300))
-
-
-def test_request_keeps_everything_that_it_holds(tmp_path):
-    body = chat(response_format=SCHEMA, logprobs=True, top_logprobs=3, n=2, presence_penalty=0.5, top_k=7)
-
-    async def scenario():
-        provider = Provider()
-        async with lending(tmp_path / "g", provider) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    answer = await http.post("/chat/completions", json=body)
-        sent = provider.asked[0].body
-        assert {**sent, "model": "default"} == {**body, "max_tokens": 16_000} | {
-            key: sent[key] for key in ("max_completion_tokens",) if key in sent
-        }
-        assert answer.content == json.dumps(completion()).encode()
-
-    run(scenario())
-
-
-def test_call_is_in_the_journal_before_it_is_sent(tmp_path):
-    async def scenario():
-        journal = MemoryJournal()
-
-        async def answer(request, delivery):
-            assert [begun.request for begun in journal.begun] == [request]
-            return await whole()(request, delivery)
-
-        async with lending(tmp_path / "g", Provider(answer), journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    assert (await http.post("/chat/completions", json=chat())).status_code == 200
-        most = journal.begun[0].most
-        assert most.output_tokens == 16_000
-        assert most.usd > 0.16
-
-    run(scenario())
-
-
-def test_time_in_a_queue_or_behind_a_failed_try_is_not_the_agents(tmp_path):
+async def test_time_in_a_queue_or_behind_a_failed_try_is_not_the_agents(tmp_path):
     async def answer(request, delivery):
         with delivery.waiting():
             await asyncio.sleep(0.3)
@@ -72,20 +41,15 @@ def test_time_in_a_queue_or_behind_a_failed_try_is_not_the_agents(tmp_path):
         await asyncio.sleep(0.3)
         return await whole()(request, delivery)
 
-    async def scenario():
-        async with lending(tmp_path / "g", Provider(answer)) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    both = [http.post("/chat/completions", json=chat(text)) for text in "ab"]
-                    await asyncio.gather(*both)
-                    told = (await http.get("/dgm/clock")).json()["lost_s"]
-        # The two waited side by side: that time is counted once.
-        assert 0.25 < told < 0.55
-
-    run(scenario())
+    async with talking(lending(tmp_path / "g", Provider(answer))) as (_, _, http):
+        both = [http.post("/chat/completions", json=chat(text)) for text in "ab"]
+        await asyncio.gather(*both)
+        told = (await http.get("/dgm/clock")).json()["lost_s"]
+    # The two waited side by side: that time is counted once.
+    assert 0.25 < told < 0.55
 
 
-def test_previous_answer_of_the_job_is_put_in_place_of_its_id(tmp_path):
+async def test_previous_answer_of_the_job_is_put_in_place_of_its_id(tmp_path):
     def response(number):
         item = {
             "type": "message",
@@ -101,101 +65,65 @@ def test_previous_answer_of_the_job_is_put_in_place_of_its_id(tmp_path):
             "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2},
         }
 
-    async def scenario():
-        def saying(number):
-            async def answer(_request, _delivery):
-                return WireReply(
-                    WireProtocol.RESPONSES, json.dumps(response(number)).encode(), False, Usage(1, 1, 1)
-                )
+    def saying(number):
+        async def answer(_request, _delivery):
+            return WireReply(
+                WireProtocol.RESPONSES, json.dumps(response(number)).encode(), False, Usage(1, 1, 1)
+            )
 
-            return answer
+        return answer
 
-        provider = Provider(saying(1), saying(2), protocol=WireProtocol.RESPONSES)
-        async with lending(tmp_path / "g", provider) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    await http.post("/responses", json={"model": "default", "input": "first"})
-                    more = {"model": "default", "input": "second", "previous_response_id": "resp_1"}
-                    assert (await http.post("/responses", json=more)).status_code == 200
-                    strange = {**more, "previous_response_id": "resp_9"}
-                    assert (await http.post("/responses", json=strange)).status_code == 400
-        sent = provider.asked[1].body
-        assert "previous_response_id" not in sent
-        assert [item.get("role") for item in sent["input"]] == ["user", "assistant", "user"]
-        assert sent["store"] is False
-
-    run(scenario())
+    provider = Provider(saying(1), saying(2), protocol=WireProtocol.RESPONSES)
+    async with talking(lending(tmp_path / "g", provider)) as (_, _, http):
+        await http.post("/responses", json={"model": "default", "input": "first"})
+        more = {"model": "default", "input": "second", "previous_response_id": "resp_1"}
+        assert (await http.post("/responses", json=more)).status_code == 200
+        strange = {**more, "previous_response_id": "resp_9"}
+        assert (await http.post("/responses", json=strange)).status_code == 400
+    sent = provider.asked[1].body
+    assert "previous_response_id" not in sent
+    assert [item.get("role") for item in sent["input"]] == ["user", "assistant", "user"]
+    assert sent["store"] is False
 
 
-@pytest.mark.parametrize("name", ["default", "own", "openai-compatible/own", "gpt-4o"])
-def test_every_name_of_the_lent_model_is_taken(tmp_path, name):
-    async def scenario():
-        provider = Provider()
-        async with lending(
-            tmp_path / "g", provider, rules=LendingRules({"gpt-4o": "default", "other": "anthropic/x"})
-        ) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    assert (await http.post("/chat/completions", json=chat(model=name))).status_code == 200
-                    assert (await http.get(f"/models/{name}")).json()["id"] == name
-                    assert (await http.get("/models/other")).status_code == 404
-        assert provider.asked[0].body["model"] == "own"
-
-    run(scenario())
+async def test_tokens_are_estimated_and_marked(tmp_path):
+    provider = Provider(protocol=WireProtocol.MESSAGES)
+    async with talking(lending(tmp_path / "g", provider)) as (_, _, http):
+        body = {"model": "default", "messages": [{"role": "user", "content": "x" * 400}]}
+        answer = await http.post("/messages/count_tokens", json=body)
+    assert 100 < answer.json()["input_tokens"] < 140
+    assert answer.headers["x-dgm-estimated"] == "true"
+    assert provider.asked == []
 
 
-def test_tokens_are_estimated_and_marked(tmp_path):
-    async def scenario():
-        provider = Provider(protocol=WireProtocol.MESSAGES)
-        async with lending(tmp_path / "g", provider) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    body = {"model": "default", "messages": [{"role": "user", "content": "x" * 400}]}
-                    answer = await http.post("/messages/count_tokens", json=body)
-        assert 100 < answer.json()["input_tokens"] < 140
-        assert answer.headers["x-dgm-estimated"] == "true"
-        assert provider.asked == []
-
-    run(scenario())
+async def test_output_is_limited_to_the_lease_under_the_name_that_the_agent_uses(tmp_path):
+    provider = Provider()
+    async with talking(lending(tmp_path / "g", provider, limits=CallLimits(output_tokens=100))) as (
+        _opened,
+        _lease,
+        http,
+    ):
+        await http.post("/chat/completions", json=chat(max_completion_tokens=1_000))
+        await http.post("/chat/completions", json=chat(max_tokens=7))
+    sent = [request.body for request in provider.asked]
+    assert (sent[0]["max_completion_tokens"], sent[1]["max_tokens"]) == (100, 7)
 
 
-def test_output_is_limited_to_the_lease_under_the_name_that_the_agent_uses(tmp_path):
-    async def scenario():
-        provider = Provider()
-        async with lending(tmp_path / "g", provider, limits=CallLimits(output_tokens=100)) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    await http.post("/chat/completions", json=chat(max_completion_tokens=1_000))
-                    await http.post("/chat/completions", json=chat(max_tokens=7))
-        sent = [request.body for request in provider.asked]
-        assert (sent[0]["max_completion_tokens"], sent[1]["max_tokens"]) == (100, 7)
-
-    run(scenario())
+async def test_several_answers_of_one_request_are_held_at_their_price(tmp_path):
+    journal = MemoryJournal()
+    async with talking(lending(tmp_path / "g", Provider(), journal)) as (_, _, http):
+        await http.post("/chat/completions", json=chat(n=4, max_tokens=1_000))
+    assert journal.begun[0].most.output_tokens == 4_000
 
 
-def test_several_answers_of_one_request_are_held_at_their_price(tmp_path):
-    async def scenario():
-        journal = MemoryJournal()
-        async with lending(tmp_path / "g", Provider(), journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    await http.post("/chat/completions", json=chat(n=4, max_tokens=1_000))
-        assert journal.begun[0].most.output_tokens == 4_000
-
-    run(scenario())
-
-
-def test_calls_that_wait_for_others_of_their_own_job_give_it_no_more_time(tmp_path):
+async def test_calls_that_wait_for_others_of_their_own_job_give_it_no_more_time(tmp_path):
     async def answer(request, delivery):
         await asyncio.sleep(0.2)
         return await whole()(request, delivery)
 
-    async def scenario():
-        async with lending(tmp_path / "g", Provider(answer), limits=CallLimits(concurrent=1)) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    calls = [http.post("/chat/completions", json=chat(text)) for text in "abc"]
-                    await asyncio.gather(*calls)
-                assert lease.lost_s < 0.1
-
-    run(scenario())
+    async with lending(tmp_path / "g", Provider(answer), limits=CallLimits(concurrent=1)) as opened:
+        with opened.lend(ACTION, "solve") as lease:
+            async with client(opened, lease.token) as http:
+                calls = [http.post("/chat/completions", json=chat(text)) for text in "abc"]
+                await asyncio.gather(*calls)
+            assert lease.lost_s < 0.1

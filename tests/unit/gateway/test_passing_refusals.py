@@ -1,13 +1,11 @@
 """What an agent hears of a provider's refusals and failures, and what they are booked at."""
 
-import asyncio
-
 import pytest
 
 from dgm.domain import Usage
 from dgm.errors import Infrastructure
 from dgm.messages import RequestRefused, WireProtocol
-from tests.support.gateway.bench import ACTION, MemoryJournal, chat, client
+from tests.support.gateway.bench import ACTION, MemoryJournal, chat, client, talking
 from tests.support.gateway.wire_provider import (
     Provider,
     failing,
@@ -20,26 +18,17 @@ pytestmark = pytest.mark.slow
 SCHEMA = {"type": "json_schema", "json_schema": {"name": "s", "schema": {"type": "object"}, "strict": True}}
 
 
-def run(scenario):
-    return asyncio.run(asyncio.wait_for(scenario, 300))
-
-
-def test_call_that_fails_is_booked_at_what_its_tries_were_billed(tmp_path):
+async def test_call_that_fails_is_booked_at_what_its_tries_were_billed(tmp_path):
     async def answer(_request, delivery):
         delivery.take_back(Usage(0, 10, 3))
         raise Infrastructure("away")
 
-    async def scenario():
-        journal = MemoryJournal()
-        async with lending(tmp_path / "g", Provider(answer), journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    assert (await http.post("/chat/completions", json=chat())).status_code == 503
-        (number, usage), _neutral_question = journal.booked
-        assert (number, usage.input_tokens, usage.output_tokens) == (1, 10, 3)
-        assert usage.usd == pytest.approx(40e-6)
-
-    run(scenario())
+    journal = MemoryJournal()
+    async with talking(lending(tmp_path / "g", Provider(answer), journal)) as (_, _, http):
+        assert (await http.post("/chat/completions", json=chat())).status_code == 503
+    (number, usage), _neutral_question = journal.booked
+    assert (number, usage.input_tokens, usage.output_tokens) == (1, 10, 3)
+    assert usage.usd == pytest.approx(40e-6)
 
 
 def refused(*, own, kept=True, status=403):
@@ -48,55 +37,41 @@ def refused(*, own, kept=True, status=403):
     )
 
 
-def test_providers_refusal_is_handed_on_as_it_is_and_heard_again(tmp_path):
-    async def scenario():
-        journal, provider = MemoryJournal(), Provider(failing(refused(own=False)))
-        for _ in range(2):
-            async with lending(tmp_path / "g", provider, journal) as opened:
-                with opened.lend(ACTION, "solve") as lease:
-                    async with client(opened, lease.token) as http:
-                        answer = await http.post("/chat/completions", json=chat())
-                assert (answer.status_code, answer.content) == (403, b'{"error": "blocked"}')
-                assert "all 1 model calls were refused" in lease.blameless
-        assert len(provider.asked) == 1
-
-    run(scenario())
+async def test_providers_refusal_is_handed_on_as_it_is_and_heard_again(tmp_path):
+    journal, provider = MemoryJournal(), Provider(failing(refused(own=False)))
+    for _ in range(2):
+        async with lending(tmp_path / "g", provider, journal) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    answer = await http.post("/chat/completions", json=chat())
+            assert (answer.status_code, answer.content) == (403, b'{"error": "blocked"}')
+            assert "all 1 model calls were refused" in lease.blameless
+    assert len(provider.asked) == 1
 
 
-def test_refusal_that_a_person_may_mend_is_not_kept(tmp_path):
-    async def scenario():
-        journal, provider = MemoryJournal(), Provider(failing(refused(own=False, kept=False)), whole())
-        for expected in (403, 200):
-            async with lending(tmp_path / "g", provider, journal) as opened:
-                with opened.lend(ACTION, "solve") as lease:
-                    async with client(opened, lease.token) as http:
-                        assert (await http.post("/chat/completions", json=chat())).status_code == expected
-        assert journal.booked[0][1].tokens == 0
-
-    run(scenario())
+async def test_refusal_that_a_person_may_mend_is_not_kept(tmp_path):
+    journal, provider = MemoryJournal(), Provider(failing(refused(own=False, kept=False)), whole())
+    for expected in (403, 200):
+        async with talking(lending(tmp_path / "g", provider, journal)) as (_, _, http):
+            assert (await http.post("/chat/completions", json=chat())).status_code == expected
+    assert journal.booked[0][1].tokens == 0
 
 
 @pytest.mark.parametrize("answers", [(failing(refused(own=True)),), (failing(refused(own=False)), whole())])
-def test_agent_that_was_answered_or_is_at_fault_itself_is_judged(tmp_path, answers):
-    async def scenario():
-        async with lending(tmp_path / "g", Provider(*answers)) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    for text in ("a", "b"):
-                        await http.post("/chat/completions", json=chat(text))
-                assert lease.blameless == ""
-
-    run(scenario())
+async def test_agent_that_was_answered_or_is_at_fault_itself_is_judged(tmp_path, answers):
+    async with lending(tmp_path / "g", Provider(*answers)) as opened:
+        with opened.lend(ACTION, "solve") as lease:
+            async with client(opened, lease.token) as http:
+                for text in ("a", "b"):
+                    await http.post("/chat/completions", json=chat(text))
+            assert lease.blameless == ""
 
 
-def test_what_a_translation_cannot_carry_is_refused_and_is_not_the_agents_fault(tmp_path):
-    async def scenario():
-        async with lending(tmp_path / "g", Provider(protocol=WireProtocol.MESSAGES)) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    answer = await http.post("/chat/completions", json=chat(response_format=SCHEMA))
-                assert answer.status_code == 400
-                assert "response_format" in answer.json()["error"]["message"]
-                assert lease.blameless
-
-    run(scenario())
+async def test_what_a_translation_cannot_carry_is_refused_and_is_not_the_agents_fault(tmp_path):
+    async with lending(tmp_path / "g", Provider(protocol=WireProtocol.MESSAGES)) as opened:
+        with opened.lend(ACTION, "solve") as lease:
+            async with client(opened, lease.token) as http:
+                answer = await http.post("/chat/completions", json=chat(response_format=SCHEMA))
+            assert answer.status_code == 400
+            assert "response_format" in answer.json()["error"]["message"]
+            assert lease.blameless

@@ -7,12 +7,11 @@ import pytest
 
 from dgm.domain import Usage
 from dgm.messages import WireProtocol, WireReply
-from tests.support.gateway.bench import ACTION, MemoryJournal, chat, client
+from tests.support.gateway.bench import ACTION, MemoryJournal, chat, client, talking
 from tests.support.gateway.wire_provider import (
     STREAM,
     USAGE,
     Provider,
-    failing,
     lending,
     streamed,
     until,
@@ -22,11 +21,9 @@ from tests.support.gateway.wire_provider import (
 pytestmark = pytest.mark.slow
 
 
-def run(scenario):
-    return asyncio.run(asyncio.wait_for(scenario, 300))
-
-
-def test_first_token_arrives_while_the_provider_still_writes_and_the_end_only_when_it_is_recorded(tmp_path):
+async def test_first_token_arrives_while_the_provider_still_writes_and_the_end_only_when_it_is_recorded(
+    tmp_path,
+):
     class Held(MemoryJournal):
         def __init__(self):
             super().__init__()
@@ -36,139 +33,34 @@ def test_first_token_arrives_while_the_provider_still_writes_and_the_end_only_wh
             await self.let.wait()
             await super().record(call, settles)
 
-    async def scenario():
-        gate, journal = asyncio.Event(), Held()
-        async with lending(tmp_path / "g", Provider(streamed(gate)), journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with (
-                    client(opened, lease.token) as http,
-                    http.stream("POST", "/chat/completions", json=chat(stream=True)) as answer,
-                ):
-                    pieces = answer.aiter_raw()
-                    assert await anext(pieces) == b"".join(STREAM[:2])
-                    gate.set()
-                    rest = asyncio.ensure_future(anext(pieces))
-                    await asyncio.sleep(0.05)
-                    assert not rest.done()
-                    journal.let.set()
-                    assert await rest == b"".join(STREAM[2:])
-        assert [call.reply.content for call in journal.paid.values()] == [b"".join(STREAM)]
-
-    run(scenario())
-
-
-def test_repetition_gets_the_same_bytes_and_asks_nobody(tmp_path):
-    async def scenario():
-        journal, told = MemoryJournal(), []
-        for provider in (Provider(streamed()), Provider(failing(AssertionError("asked again")))):
-            async with lending(tmp_path / "g", provider, journal) as opened:
-                with opened.lend(ACTION, "solve") as lease:
-                    async with client(opened, lease.token) as http:
-                        answer = await http.post("/chat/completions", json=chat(stream=True, temperature=0))
-                        told.append(answer.content)
-        assert told == [b"".join(STREAM)] * 2
-
-    run(scenario())
-
-
-def test_recorded_stream_is_told_whole_to_a_repetition_that_wants_no_stream(tmp_path):
-    async def scenario():
-        journal = MemoryJournal()
-        for stream in (True, False):
-            async with lending(tmp_path / "g", Provider(streamed()), journal) as opened:
-                with opened.lend(ACTION, "solve") as lease:
-                    async with client(opened, lease.token) as http:
-                        answer = await http.post("/chat/completions", json=chat(stream=stream))
-        assert answer.json()["choices"][0]["message"]["content"] == "hello"
-        assert len(journal.paid) == 1
-
-    run(scenario())
-
-
-def test_agent_that_hangs_up_and_asks_the_same_joins_its_call(tmp_path):
-    async def scenario():
-        gate, journal = asyncio.Event(), MemoryJournal()
-        provider = Provider(streamed(gate, passed=0))
-        async with lending(tmp_path / "g", provider, journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    first = asyncio.create_task(http.post("/chat/completions", json=chat()))
-                    await until(lambda: provider.asked)
-                    first.cancel()
-                async with client(opened, lease.token) as http:
-                    await until(lambda: not lease.open)
-                    second = asyncio.create_task(http.post("/chat/completions", json=chat()))
-                    await asyncio.sleep(0.05)
-                    gate.set()
-                    assert (await second).status_code == 200
-        assert (len(provider.asked), len(journal.paid)) == (1, 1)
-
-    run(scenario())
-
-
-def test_action_that_is_performed_again_joins_the_call_that_is_under_way(tmp_path):
-    async def scenario():
-        gate, journal = asyncio.Event(), MemoryJournal()
-        provider = Provider(streamed(gate, passed=0))
-        async with lending(tmp_path / "g", provider, journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                http = client(opened, lease.token)
-                first = asyncio.create_task(http.post("/chat/completions", json=chat()))
-                await until(lambda: provider.asked)
-                first.cancel()
-                await http.aclose()
-                await until(lambda: not lease.open)
-            with opened.lend(ACTION, "solve") as again:
-                async with client(opened, again.token) as http:
-                    second = asyncio.create_task(http.post("/chat/completions", json=chat()))
-                    await asyncio.sleep(0.05)
-                    gate.set()
-                    assert (await second).status_code == 200
-                assert (again.calls, again.usage.tokens) == (1, 15)
-        assert (len(provider.asked), len(journal.paid)) == (1, 1)
-
-    run(scenario())
-
-
-def test_answer_that_came_after_its_agent_ended_serves_the_repetition_that_waits_for_it(tmp_path):
-    async def scenario():
-        gate, journal = asyncio.Event(), MemoryJournal()
-        provider = Provider(streamed(gate, passed=0))
-        async with lending(tmp_path / "g", provider, journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                http = client(opened, lease.token)
-                first = asyncio.create_task(http.post("/chat/completions", json=chat()))
-                await until(lambda: provider.asked)
-                first.cancel()
-                await http.aclose()
-            with opened.lend(ACTION, "solve") as again:
+    gate, journal = asyncio.Event(), Held()
+    async with lending(tmp_path / "g", Provider(streamed(gate)), journal) as opened:
+        with opened.lend(ACTION, "solve") as lease:
+            async with (
+                client(opened, lease.token) as http,
+                http.stream("POST", "/chat/completions", json=chat(stream=True)) as answer,
+            ):
+                pieces = answer.aiter_raw()
+                assert await anext(pieces) == b"".join(STREAM[:2])
                 gate.set()
-                await until(lambda: journal.paid)
-                async with client(opened, again.token) as http:
-                    assert (await http.post("/chat/completions", json=chat())).status_code == 200
-        assert len(provider.asked) == 1
-
-    run(scenario())
-
-
-def test_same_question_asked_twice_at_once_is_two_calls(tmp_path):
-    async def scenario():
-        gate = asyncio.Event()
-        provider = Provider(streamed(gate, passed=0))
-        async with lending(tmp_path / "g", provider) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    both = [
-                        asyncio.create_task(http.post("/chat/completions", json=chat())) for _ in range(2)
-                    ]
-                    await until(lambda: len(provider.asked) == 2)
-                    gate.set()
-                    assert [answer.status_code for answer in await asyncio.gather(*both)] == [200, 200]
-
-    run(scenario())
+                rest = asyncio.ensure_future(anext(pieces))
+                await asyncio.sleep(0.05)
+                assert not rest.done()
+                journal.let.set()
+                assert await rest == b"".join(STREAM[2:])
+    assert [call.reply.content for call in journal.paid.values()] == [b"".join(STREAM)]
 
 
-def test_stream_that_breaks_in_the_middle_is_broken_off_and_the_next_tries_answer_is_kept(tmp_path):
+async def test_recorded_stream_is_told_whole_to_a_repetition_that_wants_no_stream(tmp_path):
+    journal = MemoryJournal()
+    for stream in (True, False):
+        async with talking(lending(tmp_path / "g", Provider(streamed()), journal)) as (_, _, http):
+            answer = await http.post("/chat/completions", json=chat(stream=stream))
+    assert answer.json()["choices"][0]["message"]["content"] == "hello"
+    assert len(journal.paid) == 1
+
+
+async def test_stream_that_breaks_in_the_middle_is_broken_off_and_the_next_tries_answer_is_kept(tmp_path):
     async def answer(_request, delivery):
         delivery.pass_on(STREAM[0])
         await asyncio.sleep(0.05)
@@ -176,23 +68,20 @@ def test_stream_that_breaks_in_the_middle_is_broken_off_and_the_next_tries_answe
         await asyncio.sleep(0.05)
         return WireReply(WireProtocol.CHAT, b"".join(STREAM), True, Usage(1, 10, 5))
 
-    async def scenario():
-        journal = MemoryJournal()
-        async with lending(tmp_path / "g", Provider(answer), journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    with pytest.raises(httpx2.RemoteProtocolError):
-                        await http.post("/chat/completions", json=chat(stream=True))
-                    again = await http.post("/chat/completions", json=chat(stream=True))
-                assert "broke off" in await lease.wait_for_calls(5.0)
-        assert again.content == b"".join(STREAM)
-        # What the broken try was billed is in the call's account.
-        assert [call.reply.usage.input_tokens for call in journal.paid.values()] == [20]
-
-    run(scenario())
+    journal = MemoryJournal()
+    async with lending(tmp_path / "g", Provider(answer), journal) as opened:
+        with opened.lend(ACTION, "solve") as lease:
+            async with client(opened, lease.token) as http:
+                with pytest.raises(httpx2.RemoteProtocolError):
+                    await http.post("/chat/completions", json=chat(stream=True))
+                again = await http.post("/chat/completions", json=chat(stream=True))
+            assert "broke off" in await lease.wait_for_calls(5.0)
+    assert again.content == b"".join(STREAM)
+    # What the broken try was billed is in the call's account.
+    assert [call.reply.usage.input_tokens for call in journal.paid.values()] == [20]
 
 
-def test_answer_that_follows_at_once_on_a_cut_stream_is_paid_once_for_one_repetition(tmp_path):
+async def test_answer_that_follows_at_once_on_a_cut_stream_is_paid_once_for_one_repetition(tmp_path):
     read = asyncio.Event()
 
     async def read_until_cut(http):
@@ -206,75 +95,62 @@ def test_answer_that_follows_at_once_on_a_cut_stream_is_paid_once_for_one_repeti
         delivery.take_back(Usage(0, 10, 1))
         return WireReply(WireProtocol.CHAT, b"".join(STREAM), True, USAGE)
 
-    async def scenario():
-        journal, provider = MemoryJournal(), Provider(breaks_and_ends_at_once, streamed())
-        async with lending(tmp_path / "g", provider, journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    with pytest.raises(httpx2.RemoteProtocolError):
-                        await read_until_cut(http)
-                    paid = []
-                    for _ in range(2):
-                        answer = await http.post("/chat/completions", json=chat(stream=True))
-                        assert answer.content == b"".join(STREAM)
-                        paid.append(len(journal.paid))
-        assert paid == [1, 2]
-
-    run(scenario())
+    journal, provider = MemoryJournal(), Provider(breaks_and_ends_at_once, streamed())
+    async with talking(lending(tmp_path / "g", provider, journal)) as (_, _, http):
+        with pytest.raises(httpx2.RemoteProtocolError):
+            await read_until_cut(http)
+        paid = []
+        for _ in range(2):
+            answer = await http.post("/chat/completions", json=chat(stream=True))
+            assert answer.content == b"".join(STREAM)
+            paid.append(len(journal.paid))
+    assert paid == [1, 2]
 
 
-def test_stream_of_which_nothing_was_read_goes_on_with_the_next_try(tmp_path):
+async def test_stream_of_which_nothing_was_read_goes_on_with_the_next_try(tmp_path):
     async def breaks_before_it_is_read(_request, delivery):
         delivery.pass_on(STREAM[0])
         delivery.take_back(Usage(0, 10, 1))
         return WireReply(WireProtocol.CHAT, b"".join(STREAM), True, USAGE)
 
-    async def scenario():
-        journal, provider = MemoryJournal(), Provider(breaks_before_it_is_read, streamed())
-        async with lending(tmp_path / "g", provider, journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    for number in (1, 2):
-                        answer = await http.post("/chat/completions", json=chat(stream=True))
-                        assert (answer.content, len(journal.paid)) == (b"".join(STREAM), number)
-
-    run(scenario())
+    journal, provider = MemoryJournal(), Provider(breaks_before_it_is_read, streamed())
+    async with talking(lending(tmp_path / "g", provider, journal)) as (_, _, http):
+        for number in (1, 2):
+            answer = await http.post("/chat/completions", json=chat(stream=True))
+            assert (answer.content, len(journal.paid)) == (b"".join(STREAM), number)
 
 
 @pytest.mark.parametrize("joined", [False, True])
-def test_call_whose_job_is_gone_gives_its_place_back_before_its_next_try_unless_it_was_joined(
+async def test_call_whose_job_is_gone_gives_its_place_back_before_its_next_try_unless_it_was_joined(
     tmp_path, joined
 ):
-    async def scenario():
-        failed = asyncio.Event()
+    failed = asyncio.Event()
 
-        async def answer(request, delivery):
-            await failed.wait()
-            with delivery.waiting():
-                await asyncio.sleep(0.05)
-            await delivery.begin()
-            delivery.sending()
-            return await whole()(request, delivery)
+    async def answer(request, delivery):
+        await failed.wait()
+        with delivery.waiting():
+            await asyncio.sleep(0.05)
+        await delivery.begin()
+        delivery.sending()
+        return await whole()(request, delivery)
 
-        journal, provider = MemoryJournal(), Provider(answer)
-        async with lending(tmp_path / "g", provider, journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    first = asyncio.create_task(http.post("/chat/completions", json=chat()))
-                    await until(lambda: provider.asked)
-                    first.cancel()
-                await until(lambda: not lease.open)
-            if not joined:
+    journal, provider = MemoryJournal(), Provider(answer)
+    async with lending(tmp_path / "g", provider, journal) as opened:
+        with opened.lend(ACTION, "solve") as lease:
+            async with client(opened, lease.token) as http:
+                first = asyncio.create_task(http.post("/chat/completions", json=chat()))
+                await until(lambda: provider.asked)
+                first.cancel()
+            await until(lambda: not lease.open)
+        if not joined:
+            failed.set()
+            await until(lambda: journal.booked)
+        with opened.lend(ACTION, "solve") as again:
+            async with client(opened, again.token) as http:
+                second = asyncio.create_task(http.post("/chat/completions", json=chat()))
+                if joined:
+                    await until(lambda: again.open)
+                    await asyncio.sleep(0.05)
                 failed.set()
-                await until(lambda: journal.booked)
-            with opened.lend(ACTION, "solve") as again:
-                async with client(opened, again.token) as http:
-                    second = asyncio.create_task(http.post("/chat/completions", json=chat()))
-                    if joined:
-                        await until(lambda: again.open)
-                        await asyncio.sleep(0.05)
-                    failed.set()
-                    assert (await second).status_code == 200
-        assert len(provider.asked) == (1 if joined else 2)
-
-    run(scenario())
+                assert (await second).status_code == 200
+    assert len(provider.asked) == (1 if joined else 2)

@@ -4,35 +4,21 @@ import asyncio
 
 import pytest
 
-from dgm.errors import UserError
 from dgm.messages import Reply, RequestRefused
 from dgm.models.builtin import RecordedModel
-from dgm.models.choose import open_model
-from tests.support.gateway.bench import ACTION, MemoryJournal, Script, ask, client, gateway
+from tests.support.gateway.bench import ACTION, MemoryJournal, Script, ask, client, gateway, talking
 
 pytestmark = pytest.mark.slow
 
 
-def test_recording_answers_and_says_what_it_lacks(tmp_path):
-    async def scenario():
-        journal = MemoryJournal()
-        journal.already(Reply("as recorded"))
-        async with gateway(tmp_path / "g", RecordedModel("scripted"), journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    first, second = await ask(http), await ask(http)
-        assert first[1]["choices"][0]["message"]["content"] == "as recorded"
-        assert second[0] == 503
-        assert str(lease.failure).startswith("action 7, call 2: the recording has no reply to this call")
-
-    asyncio.run(scenario())
-
-
-def test_unknown_model_lists_what_there_is():
-    with pytest.raises(
-        UserError, match=r"unknown model 'gpt-4' .did you mean 'openai/gpt-4'.* offline, recorded"
-    ):
-        open_model("gpt-4")
+async def test_recording_answers_and_says_what_it_lacks(tmp_path):
+    journal = MemoryJournal()
+    journal.already(Reply("as recorded"))
+    async with talking(gateway(tmp_path / "g", RecordedModel("scripted"), journal)) as (_, lease, http):
+        first, second = await ask(http), await ask(http)
+    assert first[1]["choices"][0]["message"]["content"] == "as recorded"
+    assert second[0] == 503
+    assert str(lease.failure).startswith("action 7, call 2: the recording has no reply to this call")
 
 
 @pytest.mark.parametrize("earlier", [False, True], ids=["first performance", "repeated"])

@@ -9,7 +9,6 @@ from dgm.models.builtin import DryRun, ScriptedTalk
 from tests.support.gateway.bench import client, gateway
 
 QUESTION = {"role": "user", "content": "x" * 4_000}
-FUNCTION = {"type": "function", "name": "run", "parameters": {"type": "object", "properties": {}}}
 SCHEMA = {"format": {"type": "json_schema", "name": "answer", "schema": {"type": "object"}}}
 
 
@@ -24,14 +23,6 @@ def rehearse(folder, *bodies):
                 return lease.rehearsed.summarise(lease.refused, lease.left_out), statuses
 
     return asyncio.run(scenario())
-
-
-def test_calls_that_translate_are_told_with_their_tokens(tmp_path):
-    calls, statuses = rehearse(tmp_path, {"model": "gpt-6.2-sol", "input": [QUESTION], "tools": [FUNCTION]})
-    assert statuses == [200]
-    assert calls.untranslatable == {WireProtocol.RESPONSES: ""}
-    assert 1_000 < calls.turn_tokens < 1_100
-    assert (calls.other_models, calls.refusals) == ((), {})
 
 
 def test_the_calls_are_kept_as_they_pass_and_what_is_left_out_is_named(tmp_path):

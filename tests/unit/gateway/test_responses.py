@@ -3,7 +3,7 @@
 import pytest
 
 from dgm.gateway.allowed import BadRequest
-from dgm.messages import Message, Role, ToolCall
+from dgm.messages import Message, Role
 from dgm.wires import RESPONSES
 from tests.support.gateway import wire_bench
 from tests.support.gateway.wire_bench import CALLED, CUT, SAID, SCHEMA, SILENT, openai_client, with_client
@@ -54,23 +54,6 @@ def test_every_wish_for_the_model_is_carried():
     assert (asked.previous, asked.preface) == ("resp_7_1", 1)
 
 
-def test_bookkeeping_changes_nothing():
-    kept = {
-        "user": "u",
-        "metadata": {"a": "b"},
-        "store": False,
-        "include": ["reasoning.encrypted_content"],
-        "service_tier": "auto",
-        "truncation": "disabled",
-        "background": False,
-        "prompt_cache_key": "p",
-        "max_tool_calls": 3,
-        "text": {"format": {"type": "text"}, "verbosity": "medium"},
-        "conversation": None,
-    }
-    assert parse(**kept).request == parse().request
-
-
 def test_items_between_results_are_one_turn():
     items = [
         {"role": "user", "content": [{"type": "input_text", "text": "go"}]},
@@ -98,11 +81,6 @@ def test_items_between_results_are_one_turn():
         Message(Role.ASSISTANT, "Done."),
         Message(Role.SYSTEM, "Thanks."),
     )
-
-
-def test_words_after_a_call_belong_to_the_turn_of_the_call():
-    items = [call(LS), {"role": "assistant", "content": "Looking."}, output("call_1", "")]
-    assert parse(input=items).request.messages[0] == Message(Role.ASSISTANT, "Looking.", (LS,))
 
 
 def test_instructions_are_not_inherited_by_the_next_call():
@@ -162,46 +140,6 @@ def test_what_is_not_carried_is_refused_in_clear_words(name):
     assert words in str(caught.value)
 
 
-@pytest.mark.slow
-def test_vendors_client_reads_an_answer():
-    async def talk(vendor):
-        return await vendor.responses.create(
-            model="default", input="go", tools=[TOOL], instructions="Be brief.", reasoning={"effort": "low"}
-        )
-
-    answer, _ = with_client(openai_client, talk)
-    answer.__class__.model_validate(answer.model_dump())
-    assert (answer.id, answer.status, answer.output_text) == ("resp_7_1", "completed", "Let me look.")
-    assert [item.type for item in answer.output] == ["reasoning", "message", "function_call", "function_call"]
-    assert answer.output[0].summary[0].text == CALLED.reasoning
-    assert [(item.call_id, item.arguments) for item in answer.output[2:]] == [
-        (one.id, one.arguments) for one in CALLED.calls
-    ]
-    assert answer.usage.input_tokens_details.cached_tokens == 60
-    assert answer.usage.output_tokens_details.reasoning_tokens == 20
-    assert (answer.instructions, answer.reasoning.effort, answer.tools[0].name) == (
-        "Be brief.",
-        "low",
-        "bash",
-    )
-
-
-@pytest.mark.slow
-def test_vendors_helper_reads_a_stream():
-    async def talk(vendor):
-        async with vendor.responses.stream(model="default", input="go", tools=[TOOL]) as stream:
-            events = [event async for event in stream]
-            return events, await stream.get_final_response()
-
-    (events, answer), _ = with_client(openai_client, talk)
-    assert (
-        "".join(event.delta for event in events if event.type == "response.output_text.delta") == CALLED.text
-    )
-    assert [item.type for item in answer.output] == ["reasoning", "message", "function_call", "function_call"]
-    assert [item.parsed_arguments for item in answer.output[2:]] == [{"command": "ls"}, {"command": "pwd"}]
-    assert answer.usage.total_tokens == 130
-
-
 @pytest.mark.parametrize("reply", [SAID, CALLED, CUT, SILENT])
 def test_stream_tells_what_the_plain_answer_tells(reply):
     async def talk(vendor):
@@ -222,52 +160,3 @@ def test_stream_tells_what_the_plain_answer_tells(reply):
         plain.incomplete_details,
         plain.usage,
     )
-
-
-@pytest.mark.parametrize(("reply", "reason"), [(CUT, "max_output_tokens"), (SILENT, "content_filter")])
-def test_vendors_client_learns_that_an_answer_is_incomplete(reply, reason):
-    async def talk(vendor):
-        return await vendor.responses.create(model="default", input="go")
-
-    answer, _ = with_client(openai_client, talk, reply)
-    assert (answer.status, answer.incomplete_details.reason) == ("incomplete", reason)
-    assert answer.output_text == reply.text
-
-
-def test_output_that_the_vendors_client_repeats_is_understood():
-    async def talk(vendor):
-        items = [{"role": "user", "content": "go"}]
-        first = await vendor.responses.create(model="default", input=items, tools=[TOOL])
-        items += first.output
-        items += [output(item.call_id, "ok") for item in first.output if item.type == "function_call"]
-        return await vendor.responses.create(model="default", input=items, tools=[TOOL])
-
-    answer, table = with_client(openai_client, talk, CALLED, SAID)
-    assert answer.output_text == "Done."
-    assert table.calls[1].request.messages == (
-        Message(Role.USER, "go"),
-        Message(Role.ASSISTANT, CALLED.text, CALLED.calls),
-        Message(Role.TOOL, "ok", (), "call_1"),
-        Message(Role.TOOL, "ok", (), "call_2"),
-    )
-
-
-def test_vendors_client_sees_a_refusal_as_its_own():
-    import openai
-
-    async def talk(vendor):
-        with pytest.raises(openai.BadRequestError) as caught:
-            await vendor.responses.create(model="default", input="go", tools=[{"type": "web_search"}])
-        return caught.value
-
-    assert with_client(openai_client, talk)[0].code == "unsupported_tool"
-
-
-def test_call_without_arguments_is_told():
-    async def talk(vendor):
-        async with vendor.responses.stream(model="default", input="go") as stream:
-            return await stream.get_final_response()
-
-    reply = CALLED.__class__("", (ToolCall("c", "look", ""),))
-    answer, _ = with_client(openai_client, talk, reply)
-    assert [(item.type, item.arguments) for item in answer.output] == [("function_call", "")]

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import logging
 
 import httpx2
 import pytest
@@ -34,32 +33,6 @@ def test_a_fresh_connection_outlives_a_flood_of_idle_ones(tmp_path):
         return answer
 
     assert asyncio.run(asyncio.wait_for(scenario(), 60)).startswith(b"HTTP/1.1 200")
-
-
-async def answer_to(opened, head):
-    reader, writer = await asyncio.open_unix_connection(str(opened.folder / opened.socket_name))
-    writer.write(head.encode())
-    status = await reader.readuntil(b"\r\n")
-    writer.close()
-    return int(status.split()[1])
-
-
-UPGRADE = (
-    "GET /v1/responses HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\nUpgrade: websocket\r\n"
-    "Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
-)
-
-
-@pytest.mark.parametrize(("head", "status"), [(UPGRADE, 404), ("no HTTP at all\r\n\r\n", 400)])
-def test_an_odd_connection_is_answered_without_a_librarys_warning(tmp_path, caplog, head, status):
-    async def scenario():
-        async with gateway(tmp_path / "g") as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                return await answer_to(opened, head.replace("{key}", lease.token))
-
-    with caplog.at_level(logging.DEBUG, logger="dgm"):
-        assert asyncio.run(asyncio.wait_for(scenario(), 60)) == status
-    assert [record for record in caplog.records if record.name.startswith("uvicorn")] == []
 
 
 def test_headers_without_end_are_refused(tmp_path):

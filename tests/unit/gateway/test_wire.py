@@ -5,31 +5,14 @@ import json
 
 import pytest
 
-from dgm.domain import Usage
 from dgm.gateway.allowed import BadRequest
 from dgm.gateway.translation import parse_call, parse_document
-from dgm.messages import Message, Reply, Role, Stop, ToolCall
+from dgm.messages import Role
 from dgm.wires import CHAT
 from tests.support.gateway import wire_bench
-from tests.support.gateway.bench import ACTION, Script, chat, client, gateway
+from tests.support.gateway.bench import ACTION, Script, chat, gateway, talking
 
 pytestmark = pytest.mark.slow
-
-TOOL = {
-    "type": "function",
-    "function": {
-        "name": "bash",
-        "description": "Run it.",
-        "parameters": {"type": "object", "properties": {"command": {"type": "string"}}},
-    },
-}
-CALL = {"id": "call_1", "type": "function", "function": {"name": "bash", "arguments": '{"command": "ls"}'}}
-CALLS = Reply(
-    "Let me look.",
-    (ToolCall("call_1", "bash", '{"command": "ls"}'), ToolCall("call_2", "bash", '{"command": "pwd"}')),
-    Stop.TOOL_CALLS,
-    Usage(1, 40, 8),
-)
 
 
 def run(scenario):
@@ -57,60 +40,6 @@ def with_vendor(tmp_path, model, talk):
     return run(scenario())
 
 
-def test_vendors_client_reads_tool_calls(tmp_path):
-    model = Script(CALLS)
-
-    async def talk(vendor):
-        return await vendor.chat.completions.create(
-            model="default", messages=[{"role": "user", "content": "go"}], tools=[TOOL], temperature=0
-        )
-
-    answer = with_vendor(tmp_path, model, talk)
-    choice = answer.choices[0]
-    assert (choice.finish_reason, choice.message.content) == ("tool_calls", "Let me look.")
-    assert [call.function.arguments for call in choice.message.tool_calls] == [
-        call.arguments for call in CALLS.calls
-    ]
-    assert answer.usage.total_tokens == 48
-    assert model.asked[0].tools[0].parameters == TOOL["function"]["parameters"]
-
-
-def test_vendors_client_reads_a_stream(tmp_path):
-    async def talk(vendor):
-        stream = await vendor.chat.completions.create(
-            model="default",
-            messages=[{"role": "user", "content": "go"}],
-            tools=[TOOL],
-            stream=True,
-            stream_options={"include_usage": True},
-        )
-        return [chunk async for chunk in stream]
-
-    chunks = with_vendor(tmp_path, Script(CALLS), talk)
-    deltas = [choice.delta for chunk in chunks for choice in chunk.choices]
-    assert "".join(delta.content or "" for delta in deltas) == "Let me look."
-    calls = [call for delta in deltas for call in delta.tool_calls or ()]
-    assert [(call.index, call.id, call.function.arguments) for call in calls] == [
-        (0, "call_1", '{"command": "ls"}'),
-        (1, "call_2", '{"command": "pwd"}'),
-    ]
-    finishes = [choice.finish_reason for chunk in chunks for choice in chunk.choices]
-    assert finishes[-1] == "tool_calls"
-    assert set(finishes[:-1]) == {None}
-    assert chunks[-1].usage.total_tokens == 48
-
-
-def test_vendors_client_accumulates_a_stream(tmp_path):
-    async def talk(vendor):
-        async with vendor.chat.completions.stream(
-            model="default", messages=[{"role": "user", "content": "go"}], tools=[TOOL]
-        ) as stream:
-            return await stream.get_final_completion()
-
-    answer = with_vendor(tmp_path, Script(CALLS), talk)
-    assert [call.function.name for call in answer.choices[0].message.tool_calls] == ["bash", "bash"]
-
-
 def test_vendors_client_sees_errors_as_its_own(tmp_path):
     import openai
 
@@ -129,24 +58,6 @@ def test_vendors_client_lists_the_lent_models(tmp_path):
         return [model.id async for model in vendor.models.list()]
 
     assert with_vendor(tmp_path, Script(), talk) == ["scripted", "default"]
-
-
-def test_conversation_with_tool_results_is_understood():
-    body = chat(
-        messages=[
-            {
-                "role": "developer",
-                "content": [{"type": "text", "text": "Be "}, {"type": "text", "text": "brief."}],
-            },
-            {"role": "assistant", "content": None, "tool_calls": [CALL]},
-            {"role": "tool", "tool_call_id": "call_1", "content": "a.py"},
-        ]
-    )
-    assert parse_call(CHAT, body).request.messages == (
-        Message(Role.SYSTEM, "Be brief."),
-        Message(Role.ASSISTANT, "", (CALLS.calls[0],)),
-        Message(Role.TOOL, "a.py", (), "call_1"),
-    )
 
 
 def messages(*items):
@@ -200,32 +111,22 @@ def test_malformed_request_is_refused_by_the_parser(name):
         wire_bench.parse(CHAT, MALFORMED[name])
 
 
-def test_malformed_requests_are_answered_in_the_vendors_shape_and_cost_nothing(tmp_path):
-    async def scenario():
-        model = Script()
-        async with gateway(tmp_path / "g", model) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    for name, body in MALFORMED.items():
-                        answer = await http.post("/chat/completions", content=body)
-                        assert answer.status_code == 400, name
-                        assert answer.json()["error"]["type"] == "invalid_request_error", name
-                        assert set(answer.json()["error"]) == {"message", "type", "param", "code"}, name
-                    assert (await http.post("/chat/completions", json=chat())).status_code == 200
-        assert (lease.refusals, lease.calls, lease.failure) == (len(MALFORMED), 1, None)
-
-    run(scenario())
+async def test_malformed_requests_are_answered_in_the_vendors_shape_and_cost_nothing(tmp_path):
+    model = Script()
+    async with talking(gateway(tmp_path / "g", model)) as (_, lease, http):
+        for name, body in MALFORMED.items():
+            answer = await http.post("/chat/completions", content=body)
+            assert answer.status_code == 400, name
+            assert answer.json()["error"]["type"] == "invalid_request_error", name
+            assert set(answer.json()["error"]) == {"message", "type", "param", "code"}, name
+        assert (await http.post("/chat/completions", json=chat())).status_code == 200
+    assert (lease.refusals, lease.calls, lease.failure) == (len(MALFORMED), 1, None)
 
 
-def test_body_of_50_megabytes_is_refused(tmp_path):
-    async def scenario():
-        async with gateway(tmp_path / "g") as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    answer = await http.post("/chat/completions", content=b" " * 50_000_000)
-        assert (answer.status_code, answer.json()["error"]["code"]) == (400, "request_too_large")
-
-    run(scenario())
+async def test_body_of_50_megabytes_is_refused(tmp_path):
+    async with talking(gateway(tmp_path / "g")) as (_, _, http):
+        answer = await http.post("/chat/completions", content=b" " * 50_000_000)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "request_too_large")
 
 
 def test_half_a_surrogate_pair_does_no_harm():
@@ -235,25 +136,18 @@ def test_half_a_surrogate_pair_does_no_harm():
     assert request.messages[0].text.encode()
 
 
-def test_unknown_path_is_not_found(tmp_path):
-    async def scenario():
-        async with gateway(tmp_path / "g") as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    nothing = await http.post("/nothing", json={})
-                    tokens = await http.post(
-                        "/messages/batches", json={}, headers={"anthropic-version": "2023-06-01"}
-                    )
-                    got = await http.get("/chat/completions")
-                    http.headers = {"x-goog-api-key": lease.token}
-                    google = await http.post("http://gateway/v1beta/models/m:generateContent", json={})
-        assert (nothing.status_code, tokens.status_code, got.status_code) == (404, 404, 404)
-        assert (google.status_code, google.json()["error"]["code"]) == (404, "unknown_endpoint")
-        assert "Qwen Code" in google.json()["error"]["message"]
-        assert nothing.json()["error"]["code"] == "unknown_endpoint"
-        assert tokens.json()["error"]["type"] == "not_found_error"
-
-    run(scenario())
+async def test_unknown_path_is_not_found(tmp_path):
+    async with talking(gateway(tmp_path / "g")) as (_, lease, http):
+        nothing = await http.post("/nothing", json={})
+        tokens = await http.post("/messages/batches", json={}, headers={"anthropic-version": "2023-06-01"})
+        got = await http.get("/chat/completions")
+        http.headers = {"x-goog-api-key": lease.token}
+        google = await http.post("http://gateway/v1beta/models/m:generateContent", json={})
+    assert (nothing.status_code, tokens.status_code, got.status_code) == (404, 404, 404)
+    assert (google.status_code, google.json()["error"]["code"]) == (404, "unknown_endpoint")
+    assert "Qwen Code" in google.json()["error"]["message"]
+    assert nothing.json()["error"]["code"] == "unknown_endpoint"
+    assert tokens.json()["error"]["type"] == "not_found_error"
 
 
 def test_response_goes_on_from_an_earlier_one(tmp_path):
@@ -282,26 +176,3 @@ def test_response_cannot_go_on_from_one_that_never_was(tmp_path):
 
     error = with_vendor(tmp_path, Script(), talk)
     assert error.code == "previous_response_not_found"
-
-
-def test_other_vendors_client_works_on_the_same_socket(tmp_path):
-    import anthropic
-    import httpx2
-
-    async def scenario():
-        async with gateway(tmp_path / "g", Script(CALLS)) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                transport = httpx2.AsyncHTTPTransport(uds=str(opened.folder / opened.socket_name))
-                web = httpx2.AsyncClient(transport=transport)
-                key = {"api_key": lease.token, "base_url": "http://gateway", "max_retries": 0}
-                async with anthropic.AsyncAnthropic(**key, http_client=web) as vendor:
-                    names = [model.id async for model in vendor.models.list()]
-                    turns = [{"role": "user", "content": "go"}]
-                    async with vendor.messages.stream(
-                        model="default", max_tokens=9, messages=turns
-                    ) as stream:
-                        return names, await stream.get_final_message()
-
-    names, answer = run(scenario())
-    assert names == ["scripted", "default"]
-    assert [block.type for block in answer.content] == ["text", "tool_use", "tool_use"]

@@ -1,6 +1,5 @@
 """What operators say to models: as files, and frozen with a run."""
 
-import hashlib
 import json
 import re
 from importlib.resources import files
@@ -16,15 +15,6 @@ from dgm.errors import ArchiveCorrupt
 from dgm.meta.prompts import Prompts, load_frozen, load_shipped
 from dgm.models.choose import OFFLINE_VERSION
 from tests.support.runs.made import make_run
-
-SELF_EDIT = "2725ba651b0636e54126e5bc6b2c02cdeb72888f483a2750441a8efdccd0d6fc"
-"""Of the text that runs without frozen prompts were made with."""
-
-
-def test_runs_of_old_are_repeated_in_their_own_words():
-    assert hashlib.sha256(load_shipped()["self-edit-unfrozen"].encode()).hexdigest() == SELF_EDIT
-    values = {name: f"${name}" for name in re.findall(r"\$(\w+)", load_shipped()["self-edit-unfrozen"])}
-    assert load_frozen({}, "run.json").fill("self-edit", values) == load_shipped()["self-edit-unfrozen"]
 
 
 @pytest.mark.parametrize("name", sorted(load_shipped()))

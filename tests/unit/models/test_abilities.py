@@ -40,19 +40,6 @@ def applied(body=None, **known):
     return after
 
 
-def test_a_model_that_takes_everything_gets_the_very_body():
-    assert Abilities().apply(BODY) is BODY
-    assert Abilities().describe() == ""
-    assert Abilities().as_record() == {}
-
-
-def test_keys_are_left_out():
-    sent = applied(dropped=frozenset(("temperature", "reasoning.summary", "text.verbosity", "nothing.here")))
-    assert "temperature" not in sent
-    assert sent["reasoning"] == {"effort": "minimal"}
-    assert "text" not in sent, "an empty object goes too"
-
-
 def test_parts_of_turns_and_tools_are_left_out():
     sent = applied(
         dropped=frozenset(("messages[].reasoning_content", "messages[].name", "tools[].function.strict"))
@@ -65,10 +52,6 @@ def test_keys_are_renamed():
     sent = applied(renamed={"max_tokens": "max_completion_tokens"})
     assert "max_tokens" not in sent and sent["max_completion_tokens"] == 100
     assert applied({"a": 1, "b": 2}, renamed={"a": "b"}) == {"b": 2}, "what is there already stays"
-
-
-def test_settings_are_always_sent():
-    assert applied({"model": "m"}, settings={"reasoning_effort": "none"})["reasoning_effort"] == "none"
 
 
 def test_the_settings_that_say_the_same():
@@ -85,19 +68,6 @@ def test_the_settings_that_say_the_same():
         "set": {"thinking": {"type": "disabled"}},
     }
     assert Abilities(context=4096, tools=False).as_settings("openai/m") == ""
-
-
-def test_a_record_of_an_earlier_version_is_read():
-    record = {"dropped": ["seed", "**.cache_control"], "roles": {"developer": "system"}, "no_stream": True}
-    known = Abilities.from_record(record)
-    assert known.apply({"seed": 1, "model": "m"}) == {"model": "m"}
-
-
-def test_what_is_learned_adds_up():
-    known = Abilities(dropped=frozenset("a"), max_output=100)
-    known = known.learn(Abilities(dropped=frozenset("b"), max_output=200, context=10))
-    assert known == Abilities(dropped=frozenset("ab"), max_output=100, context=10)
-    assert known.learn(Abilities()) == known
 
 
 def test_a_name_that_is_refused_both_ways_is_left_out():

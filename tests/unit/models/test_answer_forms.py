@@ -57,13 +57,6 @@ def test_an_agents_own_form_is_never_left_out():
     assert ["response_format" in body for body in bench.script.bodies] == [True]
 
 
-def test_another_refusal_of_a_question_with_a_form_teaches_nothing_of_forms():
-    bench = Bench(answer(400, "maximum context length is 10 tokens", code="context_length_exceeded"))
-    with pytest.raises(RequestRefused):
-        virtual_time.run(bench.model.send(request(), bench.log))
-    assert bench.model.abilities.forms
-
-
 @pytest.mark.parametrize(
     ("protocol", "body"),
     [

@@ -58,12 +58,6 @@ def test_named_model_stays_and_nobody_is_asked():
     assert here.probed == []
 
 
-def test_without_anything_it_is_the_offline_model():
-    settled, why = settle_auto(Settings(), never, {}, machine())
-    assert settled.model == "offline"
-    assert why.startswith("offline (")
-
-
 def test_set_key_is_used_after_a_yes():
     ask = Asked("openai")
     settled, why = settle_auto(Settings(), ask, {"OPENAI_API_KEY": "sk-1"}, machine())
@@ -75,19 +69,10 @@ def test_set_key_is_used_after_a_yes():
     assert ask.offers[0].price == Prices.load().of(DEFAULTS["openai"])
 
 
-def test_first_no_leads_to_the_next_provider():
-    settled, _ = settle_auto(Settings(), Asked("anthropic"), BOTH, machine())
-    assert settled.model == DEFAULTS["anthropic"]
-
-
 def test_every_no_leads_to_a_local_server_and_then_offline():
     local = machine({OLLAMA: ("qwen3",)})
     assert settle_auto(Settings(), Asked(), BOTH, local)[0].model == "openai-compatible/qwen3"
     assert settle_auto(Settings(), Asked(), BOTH, machine())[0].model == "offline"
-
-
-def test_empty_key_is_none():
-    assert settle_auto(Settings(), never, {"OPENAI_API_KEY": "  "}, machine())[0].model == "offline"
 
 
 def test_key_is_looked_for_where_the_settings_say():
@@ -98,40 +83,6 @@ def test_key_is_looked_for_where_the_settings_say():
     assert settle_auto(settings, ask, {"TEAM_KEY": "k"}, machine())[0].model == DEFAULTS["anthropic"]
     assert (ask.offers[0].key_variable, ask.offers[0].base_url) == ("TEAM_KEY", "https://proxy.example.org")
     assert settle_auto(settings, never, {"ANTHROPIC_API_KEY": "k"}, machine())[0].model == "offline"
-
-
-def test_offer_says_where_the_environment_leads():
-    ask = Asked("openai")
-    settle_auto(
-        Settings(), ask, {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "https://eu.example.org/v1"}, machine()
-    )
-    assert ask.offers[0].base_url == "https://eu.example.org/v1"
-
-
-def test_who_cannot_be_asked_gets_the_askers_error():
-    def nobody(offer):
-        raise UserError("nobody to ask")
-
-    with pytest.raises(UserError, match="nobody to ask"):
-        settle_auto(Settings(), nobody, BOTH, machine())
-
-
-def test_local_server_is_taken_with_its_address():
-    settled, why = settle_auto(Settings(), never, {}, machine({VLLM: ("a",), LLAMA_CPP: ("b", "c")}))
-    assert settled.model == "openai-compatible/b"
-    assert settled.providers["openai-compatible"].base_url == LLAMA_CPP
-    assert why == f"openai-compatible/b: llama.cpp answers at {LLAMA_CPP}"
-
-
-def test_endpoint_of_the_settings_goes_before_any_key():
-    url = "http://localhost:9999/v1"
-    settings = make_settings("auto", compatible={"base_url": url, "concurrency": 3})
-    here = machine({url: ("mine",), OLLAMA: ("other",)})
-    settled, why = settle_auto(settings, never, BOTH, here)
-    assert settled.model == "openai-compatible/mine"
-    assert settled.providers["openai-compatible"].concurrency == 3
-    assert url in why
-    assert here.probed == [url]
 
 
 def test_silent_endpoint_of_the_settings_is_an_error_and_not_passed_by():
@@ -149,29 +100,6 @@ def test_endpoint_elsewhere_needs_a_price():
         "auto", compatible={"base_url": url}, prices={"openai-compatible/second": {"input": 1, "output": 2}}
     )
     assert settle_auto(priced, never, {}, here)[0].model == "openai-compatible/second"
-
-
-def test_roles_with_a_model_keep_it():
-    settings = make_settings("auto", improve="anthropic/claude-opus-5-5")
-    settled, _ = settle_auto(settings, never, {}, machine({OLLAMA: ("q",)}))
-    assert settled.models.improve == "anthropic/claude-opus-5-5"
-    assert settled.models.solve is None
-    assert settled.model == "openai-compatible/q"
-
-
-def test_role_that_says_auto_follows():
-    settings = make_settings("auto", solve="auto", improve="recorded")
-    settled, _ = settle_auto(settings.model_copy(update={"model": "offline"}), never, BOTH, machine())
-    assert (settled.model, settled.models.solve, settled.models.improve) == ("offline", None, "recorded")
-
-
-def test_nothing_is_chosen_where_every_role_has_a_model():
-    here = machine()
-    settings = make_settings("auto", solve="offline", improve="recorded", diagnose="offline")
-    settled, why = settle_auto(settings, never, BOTH, here)
-    assert settled.model == "offline"
-    assert why == "every role has a model of its own"
-    assert here.probed == []
 
 
 def test_real_server_is_found_through_the_real_probe():

@@ -33,23 +33,6 @@ def test_it_looks_around_by_the_tool_for_commands(offered, given):
     assert [(call.name, json.loads(call.arguments)) for call in answer.calls] == [(offered.name, given)]
 
 
-@pytest.mark.parametrize("name", ["shell", "run_command", "executeBash"])
-def test_of_tools_that_take_a_command_it_uses_the_shell(name):
-    answer = reply(tool("mcp", ["command"], command="string"), tool(name, ["command"], command="string"))
-    assert [call.name for call in answer.calls] == [name]
-
-
-def test_without_a_shell_it_uses_the_first_tool_that_takes_a_command():
-    answer = reply(tool("workbench", command="string"), tool("mcp", command="string"))
-    assert [call.name for call in answer.calls] == ["workbench"]
-
-
-def test_it_looks_around_by_a_script_where_only_that_calls_tools():
-    (call,) = reply(tool("exec", ["input"], input="string"), tool("close_agent", id="string")).calls
-    assert call.name == "exec"
-    assert json.loads(call.arguments)["input"] == f'text(await tools.exec_command({{cmd: "{LOOK}"}}))'
-
-
 def test_it_ends_by_the_tool_for_that():
     answer = reply(tool("bash", command="string"), tool("final_answer", ["answer"], answer="string"), turns=1)
     assert [(call.name, json.loads(call.arguments)) for call in answer.calls] == [

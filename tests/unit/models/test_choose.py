@@ -6,9 +6,7 @@ import pytest
 
 from dgm.config import Settings
 from dgm.errors import ProviderRefuses, UserError
-from dgm.models.abilities import Abilities
-from dgm.models.choose import changes_of, names_by_role, open_model, open_models
-from dgm.models.providers import PROVIDER_KINDS
+from dgm.models.choose import open_model, open_models
 from dgm.offline import OfflineModel
 from tests.support.models.recording_server import recording, said
 from tests.support.models.sections import make_settings
@@ -36,11 +34,6 @@ def refused(name, settings=None):
         open_model(name, settings)
     assert "\n" not in str(caught.value)
     return str(caught.value)
-
-
-def test_roles_follow_the_model_unless_they_name_one():
-    settings = make_settings("openai/a", improve="anthropic/b")
-    assert names_by_role(settings) == {"solve": "openai/a", "improve": "anthropic/b", "diagnose": "openai/a"}
 
 
 def test_one_name_is_one_model():
@@ -83,19 +76,6 @@ def test_unknown_name_is_refused_with_what_was_meant(typed, meant):
     assert "openai-compatible/…" in line
 
 
-def test_name_like_no_other_lists_the_forms():
-    line = refused("zzz")
-    assert "did you mean" not in line
-    assert (
-        f"there are: {', '.join(f'{name}/…' for name in PROVIDER_KINDS)}, offline, recorded, scripted:FILE, auto"
-        in line
-    )
-
-
-def test_auto_opens_nothing():
-    assert "'auto'" in refused("auto")
-
-
 @pytest.mark.parametrize("name", ["openai/", "anthropic/ claude", "openai-compatible/x "])
 def test_provider_without_a_models_own_name_is_refused(name):
     assert "expected the model's own name" in refused(name)
@@ -106,16 +86,6 @@ def test_provider_without_a_models_own_name_is_refused(name):
 )
 def test_missing_key_is_found_at_once(name, variable):
     assert refused(name).startswith(f"{variable} is not set")
-
-
-def test_key_is_read_from_the_variable_of_the_settings(monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    line = refused("openai/gpt-6.2-sol", make_settings(openai={"key_env": "TEAM_KEY"}))
-    assert line.startswith("TEAM_KEY is not set")
-
-
-def test_compatible_model_needs_an_address_and_says_how():
-    assert "for example providers.openai-compatible.base_url=" in refused("openai-compatible/qwen3")
 
 
 def test_compatible_model_needs_no_key_unless_one_is_named():
@@ -135,12 +105,6 @@ def test_address_that_is_none_or_holds_a_password_is_refused(url):
     line = refused("openai-compatible/qwen3", make_settings(compatible={"base_url": url}))
     assert line.startswith("providers.openai-compatible.base_url")
     assert "secret" not in line
-
-
-def test_wrong_address_in_the_environment_is_named_by_its_variable(monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setenv("OPENAI_BASE_URL", "nonsense")
-    assert refused("openai/gpt-6.2-sol").startswith("OPENAI_BASE_URL = 'nonsense'")
 
 
 CALL = {"name": "bash", "arguments": '{"command": "true"}'}
@@ -197,15 +161,6 @@ def check(name, settings=None):
     return asyncio.run(open_model(name, settings).check())
 
 
-def test_settings_lead_to_the_server(monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    with recording(answered) as (url, asked):
-        checked = check("openai/m", make_settings(openai={"base_url": f"{url}/v1"}))
-    assert [one.path for one in asked] == ["/v1/models", "/v1/responses"]
-    assert (checked.model, checked.words, checked.usage.tokens) == ("openai/m", (), 12)
-
-
 @pytest.mark.parametrize(("api", "path"), [("responses", "/v1/responses"), ("chat", "/v1/chat/completions")])
 def test_environment_leads_to_the_server_where_the_settings_do_not(monkeypatch, api, path):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -216,22 +171,6 @@ def test_environment_leads_to_the_server_where_the_settings_do_not(monkeypatch, 
     assert asked[-1].headers["authorization"] == f"Bearer {KEY}"
     # Some accounts keep every answer unless told not to.
     assert asked[-1].body["store"] is False
-
-
-def test_messages_server_is_asked_where_the_environment_says(monkeypatch):
-    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    with recording(answered) as (url, asked):
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
-        check("anthropic/m")
-    assert asked[-1].path == "/v1/messages"
-    assert any(KEY in value for value in asked[-1].headers.values())
-
-
-def test_compatible_server_is_asked_without_a_key():
-    with recording(answered) as (url, asked):
-        check("openai-compatible/m", make_settings(compatible={"base_url": f"{url}/v1"}))
-    assert asked[-1].path == "/v1/chat/completions"
-    assert "store" not in asked[-1].body
 
 
 def test_model_that_a_server_does_not_have_is_found_before_anything_is_spent():
@@ -267,13 +206,6 @@ def test_installed_plug_in_is_called_with_the_settings(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     assert open_model("mine", Settings(seed=7)).name == "mine-7"
     assert refused("min").startswith("unknown model 'min' (did you mean 'mine'?")
-
-
-def test_changes_of_a_model_are_those_of_the_settings():
-    changes = {"drop": ["seed"], "rename": {"a": "b"}, "set": {"c": 1}}
-    models = make_settings(requests={"openai/m": changes}).models
-    assert changes_of(models, "openai/m") == Abilities(frozenset(("seed",)), {"a": "b"}, {"c": 1})
-    assert changes_of(models, "openai/other") == Abilities()
 
 
 @pytest.mark.parametrize(

@@ -4,26 +4,16 @@ from collections import Counter
 
 import pytest
 
-from dgm.archive.run import Run
-from dgm.assemble import prices_of
 from dgm.config import Settings, WeightedModel, resolve
 from dgm.domain import ActionId
 from dgm.errors import UserError
 from dgm.models.choose import Drawing, all_names, drawing_of, names_by_role, open_models
-from dgm.views.report import models_text
-from dgm.views.reproduction import run_command_text
-from dgm.views.run import models_of
 
 TWO = Drawing(7, {"improve": [WeightedModel(model="a", weight=2.0), WeightedModel(model="b", weight=1.0)]})
 
 
 def of(value):
     return resolve(None, [f"models.improve={value}"], {"model": "offline"})
-
-
-def test_a_role_with_one_model_is_its_own_key():
-    assert TWO.model_for(ActionId(3), "solve") == "solve"
-    assert Drawing().model_for(ActionId(3), "improve") == "improve"
 
 
 def test_a_draw_follows_from_the_seed_and_the_action_alone():
@@ -69,11 +59,6 @@ def test_every_model_is_opened_once_and_there_under_the_key_that_is_drawn():
     assert names == {"recorded", "offline"}
 
 
-def test_each_of_several_models_must_have_a_price():
-    with pytest.raises(UserError, match="openai-compatible/unheard-of"):
-        prices_of(of('["offline", "openai-compatible/unheard-of"]'))
-
-
 @pytest.mark.parametrize(
     ("value", "said"),
     [
@@ -94,17 +79,3 @@ def test_what_names_no_models_is_one_line(value, said):
     assert said in str(caught.value)
     assert str(caught.value).startswith("models.improve.list")
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        ('["offline"]', "offline"),
-        ('["a", "b"]', "offline (solve, diagnose), 1 a + 1 b (improve)"),
-        ("{a = 2, b = 1.5}", "offline (solve, diagnose), 2 a + 1.5 b (improve)"),
-    ],
-)
-def test_people_are_told_all_models_of_a_role(tmp_path, value, said):
-    with Run.create(tmp_path / "run", {"settings": of(value).model_dump(mode="json")}) as run:
-        assert models_text(models_of(run)) == said
-        assert run_command_text(run.config).count("models.improve=") == 1

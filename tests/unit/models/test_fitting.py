@@ -12,10 +12,3 @@ def test_a_reply_fills_at_most_half_of_a_told_context_where_the_model_sets_the_l
     bench.ask(max_tokens=3_000)
     bench.ask(max_tokens=500)
     assert [body["max_tokens"] for body in bench.script.bodies] == [sent, 500]
-
-
-def test_a_context_that_is_nearly_full_leaves_less_than_half():
-    bench = Bench(access={"half_context": True})
-    bench.model.adopt(bench.heard, {"context": 4_000})
-    bench.ask(max_tokens=3_000, messages=[{"role": "user", "content": "x" * 10_000}])
-    assert 0 < bench.script.bodies[0]["max_tokens"] < 2_000

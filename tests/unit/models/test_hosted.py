@@ -11,7 +11,6 @@ import pytest
 from dgm.domain import Usage
 from dgm.errors import Infrastructure, ProviderRefuses, ProviderWaits
 from dgm.messages import RequestRefused, WireProtocol
-from dgm.models.hosted import estimate_tokens
 from tests.support import virtual_time
 from tests.support.models.connection_script import (
     KEY,
@@ -122,12 +121,6 @@ def test_after_the_last_try_it_says_what_was_tried():
     assert len(bench.script.at) == 4
 
 
-def test_one_try_is_one():
-    bench = Bench(answer(500), tries=1)
-    with pytest.raises(Infrastructure, match="1 try: 500 So"):
-        bench.ask()
-
-
 @pytest.mark.parametrize(
     ("given", "words"),
     [
@@ -155,29 +148,12 @@ def test_waiting_is_told_while_a_call_queues_and_backs_off_and_sending_before_ea
     ]  # fmt: skip
 
 
-def test_place_in_the_queue_is_waited_for():
-    bench = Bench(requests_per_minute=1)
-
-    async def scenario():
-        await bench.send()
-        await bench.send()
-
-    virtual_time.run(scenario())
-    assert bench.log.events[3:] == ["waiting", "waited 60", "sending"]
-
-
 def test_mistake_of_ours_is_not_retried():
     bench = Bench(TypeError("a mistake"))
     with pytest.raises(TypeError, match="a mistake") as caught:
         bench.ask()
     assert caught.value.__cause__ is None
     assert len(bench.script.at) == 1
-
-
-@pytest.mark.slow
-def test_no_number_of_tries_is_too_many_to_compute_a_wait():
-    bench = Bench(*(answer(500) for _ in range(1100)), tries=2000)
-    assert text_of(bench.ask()) == "Here."
 
 
 def test_no_place_is_held_while_waiting_for_the_next_try():
@@ -187,12 +163,6 @@ def test_no_place_is_held_while_waiting_for_the_next_try():
         return [text_of(reply) for reply in await asyncio.gather(bench.send(), bench.send())]
 
     assert virtual_time.run(scenario()) == ["a", "b"]
-
-
-def test_all_that_is_sent_is_estimated():
-    tool = {"type": "function", "function": {"name": "n" * 40, "description": "d" * 400, "parameters": {}}}
-    body = asked(messages=[{"role": "assistant", "content": "t" * 800}], tools=[tool], max_tokens=1000).body
-    assert 1000 + 310 <= estimate_tokens(body) <= 1000 + 310 + 60
 
 
 def test_tokens_are_estimated_before_and_corrected_after():
@@ -234,18 +204,6 @@ def test_body_passes_as_the_agent_wrote_it_but_for_the_model():
     assert bench.script.places == [("/chat/completions", False)]
 
 
-def test_settings_of_a_provider_are_sent_with_every_request():
-    bench = Bench(access={"always": {WireProtocol.CHAT: {"store": False}}, "reasoning_effort": "low"})
-    bench.ask()
-    assert (bench.script.bodies[0]["store"], bench.script.bodies[0]["reasoning_effort"]) == (False, "low")
-
-
-def test_closing_closes_the_connection():
-    bench = Bench()
-    asyncio.run(bench.model.close())
-    assert bench.script.closed
-
-
 @pytest.mark.starts_processes
 def test_no_vendors_package_is_imported_before_it_is_needed():
     program = (
@@ -254,9 +212,3 @@ def test_no_vendors_package_is_imported_before_it_is_needed():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
-
-
-def test_a_long_wait_is_waited_out_where_there_is_no_run_to_pause():
-    bench = Bench(answer(429, headers={"retry-after": "432"}), access={"longest_wait_s": 900.0})
-    assert text_of(bench.ask()) == "Here."
-    assert bench.script.gaps == pytest.approx([432])

@@ -12,10 +12,8 @@ from tests.support import virtual_time
 from tests.support.models.connection_script import (
     KEY,
     NAME,
-    STREAM,
     Bench,
     answer,
-    streamed,
     text_of,
     well,
 )
@@ -63,14 +61,6 @@ def test_two_calls_that_are_refused_the_same_at_once_are_both_asked_again():
     assert len(bench.heard.lessons) == 1
 
 
-def test_abilities_of_an_earlier_run_hold_from_the_beginning():
-    bench = Bench()
-    bench.model.adopt(bench.heard, {"dropped": ["temperature"]})
-    bench.ask(temperature=0)
-    assert "temperature" not in bench.script.bodies[0]
-    assert bench.heard.lessons == []
-
-
 def test_limit_of_output_goes_under_the_name_that_the_model_takes():
     refusal = answer(
         400,
@@ -107,15 +97,6 @@ def test_a_request_for_which_nothing_fits_is_told_to_be_too_long():
     assert limits[:3] == [500, 250, 125] and limits == sorted(limits, reverse=True)
 
 
-def test_request_that_is_too_long_alone_is_told():
-    said = "This model's maximum context length is 8 tokens. However, your messages resulted in 900 tokens."
-    bench = Bench(*(answer(400, said, code="context_length_exceeded") for _ in range(9)))
-    with pytest.raises(RequestRefused, match="maximum context length") as caught:
-        bench.ask()
-    assert caught.value.code == "context_length_exceeded"
-    assert not caught.value.own
-
-
 def test_refusal_that_names_what_was_never_sent_ends():
     bench = Bench(
         *(answer(400, "Unsupported parameter: 'temperature'", param="temperature") for _ in range(99))
@@ -138,11 +119,6 @@ def test_models_own_malformed_call_is_asked_for_again_and_then_told():
     assert len(bench.script.at) == 3
 
 
-def test_models_own_malformed_call_that_the_next_sample_mends_is_not_noticed():
-    bench = Bench(answer(400, "Failed to call a function", code="tool_use_failed"))
-    assert text_of(bench.ask()) == "Here."
-
-
 def test_content_filter_is_handed_on_as_the_provider_gave_it():
     refusal = answer(400, "The prompt was filtered", code="content_filter", innererror={"a": [1]})
     body = refusal.content
@@ -154,26 +130,6 @@ def test_content_filter_is_handed_on_as_the_provider_gave_it():
     assert len(bench.script.at) == 1
 
 
-def test_feature_that_the_model_lacks_is_no_fault_of_the_agent_and_not_kept():
-    refusal = answer(
-        400,
-        "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.",
-        param="response_format",
-    )
-    bench = Bench(refusal)
-    with pytest.raises(RequestRefused) as caught:
-        bench.ask(response_format={"type": "json_schema", "json_schema": {"name": "s", "schema": {}}})
-    assert (caught.value.own, caught.value.kept) == (False, False)
-
-
-def test_a_wrong_value_of_the_agent_is_told_and_not_repaired():
-    bench = Bench(answer(400, "Invalid 'temperature': 9 is above the maximum of 2", param="temperature"))
-    with pytest.raises(RequestRefused) as caught:
-        bench.ask(temperature=9)
-    assert (caught.value.own, caught.value.kept) == (False, True)
-    assert len(bench.script.at) == 1
-
-
 def test_changes_of_the_settings_are_made_before_anything_is_refused():
     changes = Abilities(frozenset(("seed",)), {"max_tokens": "max_new_tokens"}, {"enable_thinking": False})
     bench = Bench(access={"changes": changes})
@@ -181,21 +137,6 @@ def test_changes_of_the_settings_are_made_before_anything_is_refused():
     (body,) = bench.script.bodies
     assert (body["max_new_tokens"], body["enable_thinking"], body["top_p"]) == (64, False, 0.5)
     assert not {"seed", "max_tokens"} & body.keys()
-
-
-def test_a_model_that_only_streams_is_asked_for_its_usage_too():
-    refusal = answer(400, "This model only supports stream mode")
-    bench = Bench(refusal, streamed(*STREAM))
-    assert text_of(bench.ask()) == "Here."
-    assert bench.script.bodies[1]["stream"] is True
-    assert bench.script.bodies[1]["stream_options"] == {"include_usage": True}
-
-
-def test_a_model_that_does_not_stream_is_asked_without():
-    bench = Bench(answer(400, "This model does not support streaming"))
-    bench.ask(stream=True)
-    assert [body.get("stream") for body in bench.script.bodies] == [True, False]
-    assert "stream_options" not in bench.script.bodies[1]
 
 
 def test_no_answer_and_no_refusal_holds_the_key():
@@ -213,17 +154,6 @@ def test_no_error_within_an_answer_holds_the_key():
         Bench(httpx2.Response(200, json={"error": error})).ask()
     assert KEY not in str(caught.value)
     assert KEY.encode() not in caught.value.content and b"***" in caught.value.content
-
-
-def test_overrun_of_the_limit_is_told():
-    bench = Bench(well(usage={"prompt_tokens": 3, "completion_tokens": 65, "total_tokens": 68}), well())
-
-    async def scenario():
-        await bench.send()
-        await bench.send()
-
-    virtual_time.run(scenario())
-    assert bench.heard.overruns == [(NAME, 64, 65)]
 
 
 def test_answer_that_cannot_be_whole_is_asked_for_again_once_and_then_meant():

@@ -6,7 +6,6 @@ import aiohttp
 import pytest
 
 from dgm.errors import Infrastructure
-from dgm.messages import RequestRefused
 from tests.support.models.connection_script import (
     DONE,
     KEY,
@@ -15,7 +14,6 @@ from tests.support.models.connection_script import (
     Bench,
     answer,
     chunk,
-    completion,
     record,
     streamed,
     text_of,
@@ -43,14 +41,6 @@ def test_stream_is_handed_on_byte_for_byte_and_its_end_is_kept_back():
     assert bench.script.places == [("/chat/completions", True)]
 
 
-def test_usage_that_only_dgm_asked_for_is_not_shown():
-    bench = Bench(streamed(*STREAM))
-    reply = bench.ask(stream=True)
-    assert bench.script.bodies[0]["stream_options"] == {"include_usage": True}
-    assert reply.content == WITHOUT_USAGE
-    assert reply.usage.output_tokens == 4
-
-
 def test_overload_before_any_content_is_asked_again_unseen():
     role = chunk({"role": "assistant", "content": ""})
     bench = Bench(streamed(OVERLOADED), streamed(role, OVERLOADED), streamed(*STREAM))
@@ -76,13 +66,6 @@ def test_comments_alone_are_no_progress():
     assert bench.script.gaps == [pytest.approx(100, abs=2)]
 
 
-def test_slow_stream_with_progress_is_waited_for():
-    pieces = [one for piece in STREAM for one in (90, COMMENT, piece)]
-    bench = Bench(streamed(*pieces), access={"timeout_s": 100.0})
-    assert said(bench.ask(stream=True).content) == "Here."
-    assert len(bench.script.at) == 1
-
-
 def test_stuck_answers_are_given_up_in_the_end():
     bench = Bench(*(streamed(1e6) for _ in range(9)), access={"timeout_s": 100.0})
     with pytest.raises(Infrastructure, match="no progress of the answer for 100 s"):
@@ -96,13 +79,6 @@ def test_stream_without_any_sign_of_its_end_is_asked_for_once_more_and_then_acce
     assert said(reply.content) == "Here."
     assert reply.content.endswith(DONE)
     assert len(bench.script.at) == 2
-
-
-def test_content_filter_within_a_stream_is_told():
-    refusal = record({"error": {"message": "filtered", "code": "content_filter"}})
-    with pytest.raises(RequestRefused) as caught:
-        Bench(streamed(refusal)).ask(stream=True)
-    assert (caught.value.own, json.loads(caught.value.content)["error"]["message"]) == (False, "filtered")
 
 
 @pytest.mark.parametrize("broken", [OVERLOADED, aiohttp.ClientPayloadError("reset")])
@@ -149,9 +125,3 @@ def test_whole_answer_of_a_provider_that_only_streams():
     assert text_of(reply) == "Here."
     assert json.loads(reply.content)["choices"][0]["finish_reason"] == "stop"
     assert bench.log.passed == b""
-
-
-def test_stream_that_nobody_asked_for_becomes_whole():
-    reply = Bench(streamed(*STREAM)).ask()
-    assert json.loads(reply.content)["usage"] == completion()["usage"]
-    assert text_of(reply) == "Here."

@@ -13,20 +13,6 @@ from dgm.models.keys import KeyFilter, guard_logs, mask_secrets, read_key
 KEY = "k3y-0123456789-abcdefghij-ZZ"
 
 
-def test_a_key_is_read_without_the_blanks_around_it(monkeypatch):
-    monkeypatch.setenv("SOME_KEY", f"  {KEY}\n")
-    assert read_key("SOME_KEY") == KEY
-
-
-@pytest.mark.parametrize("value", [None, "", "  \n"])
-def test_a_missing_key_is_named(monkeypatch, value):
-    monkeypatch.delenv("SOME_KEY", raising=False)
-    if value is not None:
-        monkeypatch.setenv("SOME_KEY", value)
-    with pytest.raises(UserError, match="SOME_KEY is not set"):
-        read_key("SOME_KEY")
-
-
 @pytest.mark.parametrize(
     "value", ["abc\ndef", "abc\tdef", "abc def", "abc\x7fdef", "abcédef", "abc\u200bdef"]
 )
@@ -115,16 +101,3 @@ def test_all_handlers_of_the_root_are_guarded():
         for one, filters in before.items():
             one.filters[:] = filters
     assert stream.getvalue() == "with ***\n"
-
-
-def test_a_handler_that_guards_a_key_already_is_left_as_it_is():
-    root, handler = logging.getLogger(), logging.StreamHandler(io.StringIO())
-    root.addHandler(handler)
-    try:
-        for keys in ([KEY], [KEY], ["another-key-0123456789"], [KEY]):
-            guard_logs(keys)
-        assert len(handler.filters) == 2
-    finally:
-        root.removeHandler(handler)
-        for one in (*root.handlers, logging.lastResort):
-            one.filters[:] = [known for known in one.filters if not isinstance(known, KeyFilter)]

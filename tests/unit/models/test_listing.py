@@ -54,19 +54,6 @@ def test_sizes_are_read_where_a_server_says_them(entry, context, output):
         assert sizes(connection) == Abilities(context=context, max_output=output)
 
 
-def test_list_is_read_at_each_kind_of_provider():
-    with recording(lambda _: said({"data": [{"id": "m", "max_tokens": 9}]})) as (url, asked):
-        for name, sections in (
-            ("openai/m", {"openai": {"base_url": f"{url}/v1"}}),
-            ("openai-compatible/m", {"compatible": {"base_url": f"{url}/v1"}}),
-            ("anthropic/m", {"anthropic": {"base_url": url}}),
-        ):
-            assert sizes(connect(name, **sections)) == Abilities(max_output=9)
-    assert [one.path for one in asked] == ["/v1/models"] * 3
-    assert [one.method for one in asked] == ["GET"] * 3
-    assert asked[2].query == "limit=1000"
-
-
 @pytest.mark.parametrize(
     "answer",
     [

@@ -10,7 +10,7 @@ import pytest
 
 from dgm.errors import UserError
 from dgm.models.addresses import find_proxy
-from dgm.models.faults import Retry, UserMustAct, judge_transport
+from dgm.models.faults import UserMustAct, judge_transport
 from tests.support.models.connecting import clear_environment, connect, post
 from tests.support.models.recording_server import Answer, recording, said
 
@@ -77,14 +77,6 @@ def test_malformed_proxy_is_one_line_that_names_the_variable(value, monkeypatch)
     assert "\n" not in str(caught.value)
 
 
-def test_a_socks_proxy_without_its_package_is_one_line_that_names_the_variable(monkeypatch):
-    if not NEEDS_SOCKS.args[0]:
-        pytest.skip("dgm[socks] is installed")
-    monkeypatch.setenv("ALL_PROXY", "socks5://p.example")
-    with pytest.raises(UserError, match="ALL_PROXY names a SOCKS proxy"):
-        connect("openai-compatible/m", compatible={"base_url": URL})
-
-
 def ask_by(monkeypatch, variable, proxy, url="http://provider.example/v1"):
     monkeypatch.setenv(variable, proxy)
     return post(connect("openai-compatible/m", compatible={"base_url": url}), "/chat/completions", BODY)
@@ -120,14 +112,6 @@ def test_request_goes_through_a_socks_proxy_that_resolves_the_name(monkeypatch):
         response = ask_by(monkeypatch, "ALL_PROXY", url)
     assert response.json() == {"ok": 1}
     assert seen == [b"provider.example"]
-
-
-@NEEDS_SOCKS
-def test_a_socks_proxy_that_does_not_answer_is_an_outage(monkeypatch):
-    with pytest.raises(Exception, match="connect to proxy") as caught:
-        ask_by(monkeypatch, "ALL_PROXY", "socks5://user:hush@127.0.0.1:9")
-    fault = judge_transport(caught.value)
-    assert isinstance(fault, Retry) and "hush" not in fault.reason
 
 
 @contextmanager

@@ -70,24 +70,6 @@ def test_what_the_user_names_instead_needs_no_yes():
     assert list_unagreed(models(**priced), models(prices={"offline": {"input": 0, "output": 0}})) == []
 
 
-@pytest.mark.parametrize("half", [{"base_url": "http://mine/v1"}, {"key_env": "MY_KEY"}])
-def test_half_of_theirs_still_needs_one(half):
-    mixed = {"compatible": {**THEIRS["compatible"], **half}}
-    assert len(list_unagreed(models(**mixed), models(**THEIRS))) == 1
-
-
-def test_what_the_user_agreed_to_may_be_changed_in_part():
-    for subject in list_reach(models(**THEIRS)):
-        subject.agree()
-    moved = {"compatible": {**THEIRS["compatible"], "base_url": "http://moved/v1"}}
-    assert list_unagreed(models(**moved), models(**THEIRS)) == []
-
-
-def test_a_long_value_hides_no_other():
-    hidden = {"compatible": {"base_url": "http://a/" + "x" * 5000, "key_env": "HOME"}}
-    assert words(list_unagreed(models(**hidden), models(**hidden)))[0].endswith("…, key_env = HOME")
-
-
 ADDRESS = "base_url = 'http://theirs/v1'\n"
 
 

@@ -9,7 +9,7 @@ from dgm.models.receiving import AnswerReader
 from dgm.wires import WIRES
 from dgm.wires.stream import read_block
 from dgm.wires.wire import UnusableReply
-from tests.support.wires.chat_script import COUNTED, chunk, piece
+from tests.support.wires.chat_script import chunk, piece
 from tests.support.wires.vendors import BODIES, CHAT, RESPONSES, ask, passed, sse, streamed
 
 KEY = "sk-proj-0123456789abcdef"
@@ -38,14 +38,6 @@ def test_what_came_before_an_oddity_is_handed_on_and_the_rest_follows_at_the_end
     assert content.startswith(sound)
     theirs = ask(CHAT, streamed(content)).choices[0].message
     assert (theirs.content, theirs.tool_calls[0].function.arguments) == ("Let me look. So.", '{"a":1}')
-
-
-def test_a_missing_finish_reason_comes_before_the_usage():
-    counts = {"prompt_tokens": 9, "completion_tokens": 1, "total_tokens": 10}
-    events = [chunk({"content": "x"}), {**chunk(), "choices": [], "usage": counts}]
-    answer, _ = passed(CHAT, sse(*events), request=COUNTED)
-    theirs = ask(CHAT, streamed(answer.content), COUNTED)
-    assert (theirs.choices[0].finish_reason, theirs.usage.total_tokens) == ("stop", 10)
 
 
 def test_the_end_is_kept_back_until_the_answer_is_recorded():
@@ -109,25 +101,11 @@ def test_the_event_of_a_block_is_read(block, event):
     assert (name, data.decode()) == event
 
 
-def test_comments_are_no_progress_and_are_not_handed_on():
-    reader = reader_of()
-    content = b": ping\n\ndata: null\n\n" + sse(chunk({"content": "x"}), chunk(finish="stop"))
-    assert reader.feed(content[:30]) == b""
-    assert reader.events == 0
-    reader.feed(content[30:])
-    assert reader.end().content == sse(chunk({"content": "x"}), chunk(finish="stop"))
-
-
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
 def test_line_ends_change_nothing(line_end):
     content = sse(chunk({"content": "x"}), chunk(finish="stop")).replace(b"\n", line_end.encode())
     answer, _ = passed(CHAT, content, cuts=range(0, len(content), 7))
     assert (text_of(answer), answer.content.rstrip()) == ("x", content.rstrip())
-
-
-def test_the_last_event_needs_no_blank_line():
-    events = sse(chunk({"content": "x"}), chunk(finish="stop"))
-    assert passed(CHAT, events.rstrip())[0].content == events
 
 
 @pytest.mark.parametrize("content", [b"data: {\n\n", b"data: 7\n\n", b"data: " + b"[" * 5_000 + b"\n\n"])

@@ -7,7 +7,6 @@ import pytest
 from dgm.errors import UserError
 from dgm.messages import Message, Request, RequestRefused, Role, Stop, Tool
 from dgm.models.choose import open_model
-from dgm.models.pricing import FREE, Prices
 from dgm.models.scripted import lend_script
 
 LIST = '["Hello.", {"text": "I look.", "calls": [{"name": "bash", "arguments": {"command": "ls"}}]}, "DONE"]'
@@ -83,10 +82,6 @@ def test_a_file_that_is_not_there_is_named():
         open_model("scripted:none.json")
 
 
-def test_it_costs_nothing():
-    assert Prices.load().of("scripted:a.json") == FREE
-
-
 def test_a_program_passes_a_list_or_a_function():
     assert ask(open_model(lend_script(("Hello.", "DONE"))), *"abc").text == "DONE"
 
@@ -96,8 +91,3 @@ def test_a_program_passes_a_list_or_a_function():
     names = [lend_script(reply), lend_script(lambda messages, _: messages[0]["text"])]
     assert [ask(open_model(name), "a").text for name in names] == ["1 ['bash']", "a"]
     assert lend_script(["one"]) == lend_script(["one"]) != lend_script(["two"])
-
-
-def test_a_list_of_something_else_is_refused_where_it_is_passed():
-    with pytest.raises(UserError, match="reply 2: expected"):
-        lend_script(["fine", 3])

@@ -39,15 +39,6 @@ def test_calls_begin_in_the_order_in_which_they_came():
     assert virtual_time.run(scenario()) == list(range(6))
 
 
-def test_a_large_call_is_not_overtaken_by_small_ones():
-    async def scenario():
-        queue, log = throttle(tokens_per_minute=100), []
-        await asyncio.gather(*(call(queue, log, tokens) for tokens in (60, 90, 1, 1)))
-        return [tokens for _, tokens in log]
-
-    assert virtual_time.run(scenario()) == [60, 90, 1, 1]
-
-
 def test_no_more_than_allowed_at_once():
     async def scenario():
         queue, active, most = throttle(concurrency=3), 0, 0
@@ -113,16 +104,6 @@ def test_a_pause_holds_everybody():
     assert virtual_time.run(scenario()) == pytest.approx([30, 30, 30])
 
 
-def test_a_call_that_took_less_makes_room_at_once():
-    async def scenario():
-        queue, log = throttle(tokens_per_minute=100), []
-        begun = clock()
-        await asyncio.gather(call(queue, log, 90, takes_s=2, used=10), call(queue, log, 90))
-        return [at - begun for at, _ in log]
-
-    assert virtual_time.run(scenario()) == pytest.approx([0, 2])
-
-
 def test_a_call_that_took_more_holds_the_next():
     async def scenario():
         queue, log = throttle(tokens_per_minute=100), []
@@ -132,20 +113,6 @@ def test_a_call_that_took_more_holds_the_next():
         return [at - begun for at, _ in log]
 
     assert virtual_time.run(scenario()) == pytest.approx([0, 60])
-
-
-def test_a_call_that_takes_longer_than_a_minute_is_not_counted_out_twice():
-    async def scenario():
-        queue, log = throttle(tokens_per_minute=100, concurrency=8), []
-        slow = asyncio.create_task(call(queue, log, 100, takes_s=70, used=10))
-        await asyncio.sleep(65)
-        await call(queue, log, 60)
-        await slow
-        begun = clock()
-        await call(queue, log, 60)
-        return clock() - begun
-
-    assert virtual_time.run(scenario()) == pytest.approx(55)
 
 
 def test_a_call_beyond_the_limit_goes_alone():
@@ -209,26 +176,3 @@ def test_limits_hold_in_every_window_of_a_minute(calls, requests, tokens, concur
         window = [used for at, used in log if begin <= at < begin + 60 - 1e-6]
         assert len(window) <= requests
         assert sum(window) <= tokens or sum(map(bool, window)) == 1
-
-
-def test_longest_pause_holds_and_says_why():
-    async def scenario():
-        queue = throttle()
-        assert (queue.resumes_in, queue.pause_reason) == (0.0, "")
-        queue.pause(50, "daily limit")
-        queue.pause(10, "too fast")
-        assert (queue.resumes_in, queue.pause_reason) == (50.0, "daily limit")
-        await asyncio.sleep(20)
-        queue.pause(40, "busy")
-        assert (queue.resumes_in, queue.pause_reason) == (40.0, "busy")
-        log = []
-        await call(queue, log)
-        assert queue.resumes_in == 0.0
-        return log[0][0]
-
-    begun = virtual_time.run(_now())
-    assert virtual_time.run(scenario()) - begun == 60
-
-
-async def _now():
-    return clock()

@@ -22,7 +22,6 @@ AFTER = {
     "longer-timeout": ("shorter-timeout",),
     "plain-timeout": ("shorter-timeout", "longer-timeout"),
 }
-SOLID = [kind for kind in kinds() if kind.name.startswith("solid-") or kind.sentence]
 
 
 def code(name="plain"):
@@ -56,27 +55,6 @@ def test_each_edit_leaves_an_agent_that_starts_and_is_made_once(kind, tmp_path):
     assert starts(after, tmp_path) == (kind.name != BROKEN)
 
 
-@pytest.mark.starts_processes
-def test_sentences_go_into_the_solid_agents_prompt(tmp_path):
-    files = code("solid")
-    for kind in SOLID:
-        files = apply_edits(files, kind.apply(files))
-    assert all(kind.sentence in files["agent/prompts.py"] for kind in SOLID)
-    assert starts(files, tmp_path)
-
-
-@pytest.mark.starts_processes
-def test_all_edits_that_help_can_be_made_one_upon_the_other(tmp_path):
-    files, names = code(), []
-    for kind in kinds():
-        if kind.name not in {"fewer-steps", "less-output", BROKEN}:
-            edits = kind.apply(files)
-            names += [kind.name] * bool(edits)
-            files = apply_edits(files, edits)
-    assert len(names) > 15
-    assert starts(files, tmp_path)
-
-
 @pytest.mark.parametrize(
     "files", [{}, {"a.py": ""}, {"a.py": "MAX_STEPS = 10"}, {"a.py": "MAX_STEPS = 10\n" * 2}]
 )
@@ -88,16 +66,6 @@ def test_an_edit_needs_its_text_exactly_once(files):
 
 def text_is_alone(files):
     return sum(text.count("MAX_STEPS = 10\n") for text in files.values()) == 1
-
-
-@pytest.mark.starts_processes
-@pytest.mark.parametrize("limit", [800, 3000, 100_000])
-def test_the_seed_gets_one_edit_however_much_of_a_result_is_shown(limit, tmp_path):
-    scaffold = Scaffold(tmp_path, limit=limit).write(seed())
-    said = scaffold.work(PROBLEM.format(number=4), IMPROVE, 40)
-    first = rank_kinds(PROBLEM.format(number=4), code())[0]
-    assert scaffold.read() == {**seed(), **apply_edits(code(), first.apply(code()))}
-    assert said[-1] == f"DONE.\nRationale: {first.reason} ({first.name})"
 
 
 @pytest.mark.starts_processes

@@ -45,19 +45,6 @@ def test_what_is_named_tested_or_run_is_suspected_first(problem, evidence, first
     assert all(score > 0 for score in scores.values())
 
 
-def test_a_statement_outside_functions_is_suspected_half_as_much():
-    statement, function = unit("LIMIT", "LIMIT = 4"), unit("limit", "def limit():")
-    scores = score_units([statement, function], NOTHING, Evidence())
-    assert scores[statement] == pytest.approx(0.5 * scores[function])
-
-
-def test_what_a_suspicious_function_calls_gains_from_it():
-    caller = unit("spread", "def spread():", "    return share()")
-    called, other = unit("share", first=3), unit("count", first=5)
-    scores = score_units([caller, called, other], parse_problem("`spread` goes wrong."), Evidence())
-    assert scores[caller] > scores[called] > scores[other]
-
-
 FAILURE = """FAIL: test_sum (tests.test_split.Share)
   File "/w/tests/test_split.py", line 7, in test_sum
     self.assertEqual(share(100, 3), [34, 33, 33])

@@ -3,7 +3,7 @@
 import pytest
 
 from dgm.offline.mutate import candidates, find_units
-from dgm.offline.talk import Change, FileView
+from dgm.offline.talk import FileView
 
 
 def view(text):
@@ -66,12 +66,6 @@ def test_the_repair_is_among_the_candidates(kind, broken, right):
     assert found.get(f"def f(a, b):\n    {right}") == kind
 
 
-def test_a_name_is_not_used_before_it_is_stored():
-    found = repaired("def f(a, b):\n    d = a\n    c = b\n    return d\n")
-    assert "def f(a, b):\n    d = a\n    c = b\n    return c" in found
-    assert "def f(a, b):\n    d = c\n    c = b\n    return d" not in found
-
-
 def test_a_change_keeps_all_other_text_and_counts_characters():
     found = repaired(
         "class C:\n    def f(self, a):\n        'd\u00e9j\u00e0'; return {'\u00fc': a} , a <= 1  # note\n"
@@ -92,13 +86,6 @@ def test_a_half_seen_function_and_a_docstring_are_left_alone():
     )
 
 
-def test_units_are_those_of_the_file_before_an_edit():
-    seen = view("def f(a):\n    return a\n\n\ndef g(a):\n    return a\n")
-    seen.replace("    return a\n\n\n", "    b = a\n    return b\n\n\n")
-    assert seen.change == Change(2, ("    return a",), ("    b = a", "    return b"))
-    assert [(unit.name, unit.first, unit.last) for unit in find_units(seen)] == [("f", 1, 2), ("g", 5, 6)]
-
-
 def test_the_likeliest_come_first_and_no_line_has_more_than_forty():
     units = find_units(
         view("def f(a, b, c, d, e):\n    return [a.x, b.y, c.z, d(a, b, c), e] < [a, b, c, d, e]\n")
@@ -106,11 +93,3 @@ def test_the_likeliest_come_first_and_no_line_has_more_than_forty():
     found = candidates(units[-1], units)
     assert len(found) == 40
     assert [one.prior for one in found] == sorted((one.prior for one in found), reverse=True)
-
-
-def test_another_exception_is_likelier_than_one_more():
-    units = find_units(
-        view("def f(a):\n    try:\n        return a\n    except KeyError:\n        return None\n")
-    )
-    rows = {one.change.new[0].strip(): one.prior for one in candidates(units[-1], units) if one.change}
-    assert rows["except (KeyError, IndexError):"] == pytest.approx(0.6 * rows["except IndexError:"])

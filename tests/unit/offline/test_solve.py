@@ -10,9 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from dgm.messages import Message, Request, Role, ToolCall
-from dgm.offline import decide
-from dgm.offline.talk import Edit, Window, show
 from tests.support.offline_talk import SOLVE, TOOLS, Scaffold, tool
 
 pytestmark = pytest.mark.starts_processes
@@ -113,23 +110,6 @@ def test_the_example_is_run_before_and_after_a_change_where_a_reproduction_is_as
     assert [index for index, text in enumerate(said) if "by a script" in text] == [1]
     assert any(command.startswith("python3 /tmp/probe.py; python3 -m unittest") for command in commands)
     assert (tmp_path / "shares/split.py").read_text() == MENDED
-
-
-def test_an_edit_that_was_taken_back_is_not_tested():
-    def talk(*edits):
-        calls = [
-            ("bash", {"command": show(Window("a.py"))}, "2 a.py\n1:def f(a):\n2:    return a + 1\n== end")
-        ]
-        calls += [("edit", edit._asdict(), "edited") for edit in edits]
-        messages = [Message(Role.USER, "f(1) gives 2.")]
-        for number, (name, arguments, result) in enumerate(calls):
-            call = ToolCall(str(number), name, json.dumps(arguments))
-            messages += [Message(Role.ASSISTANT, "", (call,)), Message(Role.TOOL, result, call_id=call.id)]
-        return decide(Request(messages, TOOLS)).text
-
-    there, back = Edit("a.py", "a + 1", "a - 1"), Edit("a.py", "a - 1", "a + 1")
-    assert talk(there) == "Checking the change."
-    assert talk(there, back).startswith("Trying an edit")
 
 
 def start(name, folder):

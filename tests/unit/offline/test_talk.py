@@ -86,24 +86,6 @@ def test_lines_behind_an_edit_are_known_of_the_file_before_it():
     assert view.lines[4] == "p = 5"
 
 
-def test_an_edit_that_is_refused_changes_nothing():
-    refused = talk(
-        ("bash", {"command": show(Window("a.py"))}, FILE),
-        ("edit", Edit("a.py", "y", "z")._asdict(), "error: no"),
-    )
-    assert refused.files["a.py"].change is None
-    assert not refused.steps[-1].done
-
-
-def test_an_edit_through_the_shell_is_understood_again():
-    edit = Edit("a b.py", "it's\n\\n", 'new "text"')
-    alone = fold(Request([Message(Role.USER, "")], TOOLS[:1]))
-    call = alone.call(edit, "c")
-    assert call is not None
-    assert call.name == "bash"
-    assert alone.understand(call) == edit
-
-
 def test_a_viewing_tool_stands_in_for_a_shell():
     tools = (tool("view", "Show lines.", "path", "first", "last"), TOOLS[1])
     seen = talk(("view", {"path": "a.py"}, "     1\tx = 1\n     2\t  y = 2"), tools=tools)
@@ -113,21 +95,6 @@ def test_a_viewing_tool_stands_in_for_a_shell():
     assert call is not None
     assert json.loads(call.arguments) == {"path": "b.py", "first": 3, "last": 9}
     assert seen.call("ls", "c") is None
-
-
-@pytest.mark.parametrize(
-    ("values", "window"),
-    [
-        ({}, (1, 0)),
-        ({"first": 3}, (1, 0)),
-        ({"first": 3, "last": 5}, (3, 5)),
-        ({"first": "x", "last": 5}, (1, 0)),
-    ],
-)
-def test_a_view_of_no_two_numbers_is_of_the_whole_file(values, window):
-    talk_ = fold(Request([Message(Role.USER, "")], (tool("view", "Show lines.", "path", "first", "last"),)))
-    call = ToolCall("1", "view", json.dumps({"path": "a.py", **values}))
-    assert talk_.understand(call) == show(Window("a.py", *window))
 
 
 def test_the_gap_is_what_must_still_be_read():

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from tests.support.gateway import chat_passing, messages_passing, responses_passing
+from tests.support.gateway.requests import load_passing
 from tests.support.pins.agents import PATHS, TOOLS, agent_of, answering, question, records, run, stage
 from tests.support.pins.door import KEY, read_contents, read_notes
 from tests.support.pins.provider import in_turn, play_either
@@ -14,12 +14,12 @@ from tests.support.pins.provider import in_turn, play_either
 pytestmark = pytest.mark.starts_processes
 
 USER = {"role": "user", "content": "go"}
-PASSING = {
-    "chat": (chat_passing.PASSING, {"messages": [USER]}),
-    "responses": (responses_passing.PASSING, {"input": "go"}),
-    "messages": (messages_passing.PASSING, {"messages": [USER], "max_tokens": 4000}),
+BASE = {
+    "chat": {"messages": [USER]},
+    "responses": {"input": "go"},
+    "messages": {"messages": [USER], "max_tokens": 4000},
 }
-"""Requests of real programs, and what is added to those that name nothing but a field."""
+"""What is added to requests that name nothing but a field."""
 SET = ("model", "store", "include", "stream", "stream_options")
 SET += ("max_tokens", "max_completion_tokens", "max_output_tokens")
 """Keys that are dgm's to set."""
@@ -97,8 +97,8 @@ def asks_for(body):
 
 @pytest.mark.parametrize("protocol", PATHS)
 def test_requests_of_real_programs_arrive_as_they_were(tmp_path, protocol):
-    passing, base = PASSING[protocol]
-    bodies = {name: {**base, **body, "stream": False} for name, body in passing.items()}
+    passing = load_passing(protocol)
+    bodies = {name: {**BASE[protocol], **body, "stream": False} for name, body in passing.items()}
     plain = records(protocol, {**question(protocol), "model": "m"})
     requests = [(body, {}) for body in bodies.values()]
     answers, asked = converse(tmp_path / "run", protocol, lambda request: request.send(plain[0]), requests)

@@ -6,9 +6,8 @@ from random import Random
 import pytest
 
 from dgm.archive.events import ActionStarted
-from dgm.domain import ActionId, AgentId, Budget, Evaluate, Expand
+from dgm.domain import AgentId, Budget, Evaluate, Expand
 from dgm.policies.best_belief import best_belief
-from dgm.policies.roster import Roster
 from tests.support.runs.trees import TASKS, Log, named
 
 pytestmark = pytest.mark.slow
@@ -117,14 +116,3 @@ def test_an_agent_without_evaluations_is_never_the_best():
     log.born(0)
     log.graded(0, [False] * 5)
     assert best_belief(log.tree) == 0
-
-
-def test_the_roster_gives_every_task_to_every_agent_once():
-    log = Log()
-    log.born()
-    log.born(0)
-    seen = []
-    while (action := decide(Roster(), log)) is not None:
-        seen.append((action.task, action.agent))
-        log.add(ActionStarted(ActionId(log.tree.next_action), action))
-    assert sorted(seen) == sorted((task, agent) for task in TASKS for agent in (0, 1))

@@ -6,16 +6,15 @@ from contextlib import closing
 
 import pytest
 
-import dgm
 from dgm.analysis.budgets import Reason
 from dgm.archive.events import ActionStarted, RunStarted, RunStopped, TaskGraded
 from dgm.archive.run import Run
 from dgm.config import Settings
-from dgm.domain import ActionId, AgentId, Born, Budget, Entry, Evaluate, Expand
+from dgm.domain import AgentId, Budget, Entry, Evaluate, Expand
 from dgm.errors import UserError
-from dgm.evaluation.exam import OPERATOR
-from dgm.policies.roster import Roster
-from dgm.replay.decisions import replay_decisions
+from dgm.evaluation.control import HoldoutSchedule
+from dgm.evaluation.schedule import CANDIDATE, Schedule, enter
+from dgm.replay.decisions import decide_again, replay_decisions
 from tests.support.runs.replayed import TASKS, MadeUp, killed_session, session
 from tests.support.runs.trees import named
 
@@ -118,7 +117,7 @@ def test_other_evidence_is_a_difference_of_its_own(run):
 def test_a_decision_that_was_forged_is_the_first_that_differs(run):
     session(run, named("hgm"), Settings(workers=1), MadeUp(run), evaluations=20)
     forged = next(item for item in starts(run)[6:] if isinstance(item.event.action, Evaluate))
-    with closing(sqlite3.connect(run.folder / "events.db")) as log, log:
+    with closing(sqlite3.connect(run.folder / "run.db")) as log, log:
         log.execute("DROP TRIGGER events_are_never_changed")
         body = json.loads(log.execute("SELECT body FROM events WHERE seq = ?", (forged.seq,)).fetchone()[0])
         body = json.dumps(body | {"task": "task-forged"})
@@ -129,29 +128,35 @@ def test_a_decision_that_was_forged_is_the_first_that_differs(run):
     assert found.first.says == forged.event.action
 
 
-def test_an_examination_is_asked_as_one(tmp_path):
-    config = {"settings": Settings(model="offline").model_dump(mode="json")}
-    with Run.create(tmp_path / "exam", config) as exam:
-        commit = exam.repository.commit({"agent.py": Entry(b"candidate")}, ())
-        exam.append(RunStarted(Budget(), TASKS))
-        exam.append(exam.birth(Born((), OPERATOR, commit, "of the search"), ActionId(0)))
-        over = session(exam, Roster(), Settings(), MadeUp(exam, trouble=0.2))
+@pytest.mark.parametrize("kind", ["holdout", "replay"])
+def test_an_evaluation_outside_of_a_search_is_asked_as_one(tmp_path, kind):
+    plan = {"what": "evaluations", "commits": {"7": "ab"}, "pairs": [[7, task] for task in TASKS[:3]]}
+    settings = Settings(model="offline").model_dump(mode="json")
+    with Run.create(tmp_path / kind, {"settings": settings, "kind": kind, "plan": plan}) as run:
+        run.append(RunStarted(Budget(), TASKS))
+        agent = enter(run, "ab", lambda: {"agent.py": Entry(b"candidate")})
+        pairs = [Evaluate(agent, task) for task in TASKS[:3]]
+        policy = HoldoutSchedule() if kind == "holdout" else Schedule(lambda _: pairs)
+        over = session(run, policy, Settings(), MadeUp(run, trouble=0.2))
         assert over.reason is Reason.NOTHING_LEFT
-        assert dgm.replay.decisions(exam).asked == len(TASKS) + 1
-        assert dgm.replay.decisions(exam).differing == 0
-        assert dgm.replay.decisions(exam, policy=named("hgm")).differing > 0
+        assert run.tree.agents[agent].operator == CANDIDATE
+        found = decide_again(run)
+        assert (found.asked, found.differing) == (len(TASKS if kind == "holdout" else pairs) + 1, 0)
+        assert replay_decisions(run, named("hgm"), Settings()).differing > 0
 
 
-def test_a_lineage_that_was_made_live_has_no_decisions(tmp_path):
-    config = {"settings": Settings(model="offline").model_dump(mode="json"), "replay": {"what": "lineage"}}
-    with Run.create(tmp_path / "live", config) as live, pytest.raises(UserError, match="replay that run"):
-        dgm.replay.decisions(live)
+@pytest.mark.parametrize("key", ["evaluation", "replay"])
+def test_runs_without_decisions_are_refused(tmp_path, key):
+    """As the previous version marked them; the replay is of a lineage, which other models make no longer."""
+    config = {"settings": Settings(model="offline").model_dump(mode="json"), key: {"what": "lineage"}}
+    with Run.create(tmp_path / "run", config) as run, pytest.raises(UserError):
+        decide_again(run)
 
 
 def test_a_run_of_the_first_schema_replays_and_is_not_written(run, tmp_path):
     session(run, named("hgm"), Settings(), MadeUp(run), evaluations=10)
     run.close()
-    with closing(sqlite3.connect(run.folder / "events.db")) as log, log:
+    with closing(sqlite3.connect(run.folder / "run.db")) as log, log:
         log.execute("PRAGMA user_version = 1")
     with Run.open(run.folder) as old:
         before = old.store.last

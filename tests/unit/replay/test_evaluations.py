@@ -25,17 +25,15 @@ from dgm.domain import (
 )
 from dgm.errors import ArchiveCorrupt, Infrastructure, UserError
 from dgm.protocols import Grade
-from dgm.replay.evaluations import How, find_graded, replay_evaluations
-from dgm.replay.findings import Divergence, Match
+from dgm.replay.again import Replayer, ReplayOptions, find_graded, repeat_evaluations
+from dgm.replay.compare import Divergence, Match
 from dgm.replay.recording import ReplayRun
 
-pytestmark = pytest.mark.slow
-
-TASK = TaskId("task")
-ACTION = ActionId(1)
+TASK, ACTION = TaskId("task"), ActionId(1)
 PATCH = b"--- a\n+++ b\n+one\n"
-RAN_OUT = {"exit_code": 124, "timed_out": True, "truncated": False, "crashed": False}
 WELL = {"exit_code": 0, "timed_out": False, "truncated": False, "crashed": False}
+RAN_OUT = WELL | {"exit_code": 124, "timed_out": True}
+KILLED = WELL | {"exit_code": 137}
 
 
 @dataclass
@@ -45,7 +43,7 @@ class Again:
     run: Run
     grades: object = None
     answer: object = None
-    spec: object = field(default_factory=lambda: SimpleNamespace(labels={}))
+    session: object = field(default_factory=lambda: SimpleNamespace(spec=SimpleNamespace(labels={})))
     settings: object = field(default_factory=Settings)
 
     @property
@@ -76,23 +74,26 @@ def run(tmp_path):
         yield made
 
 
-def outcome(traces, verdict, reason, patch=PATCH, signs=WELL, seconds=0.0):
+def outcome(
+    traces, verdict=Verdict.UNRESOLVED, reason="2 of 3 tests fail", patch=PATCH, signs=WELL, seconds=0.0
+):
     kept = {} if patch is None else {"patch": traces.put(patch)}
     kept["circumstances"] = traces.put(json.dumps(signs).encode())
     return Evaluation(AgentId(0), TASK, 0, verdict, reason, 0.0, Cost(Usage(calls=3), seconds, kept))
 
 
-def record(run, verdict=Verdict.UNRESOLVED, reason="2 of 3 tests fail", **more):
-    recorded = outcome(run.traces, verdict, reason, **more)
+def record(run, **fields):
+    recorded = outcome(run.traces, **fields)
     run.append(ActionStarted(ACTION, Evaluate(AgentId(0), TASK)))
     run.append(TaskGraded(ACTION, recorded))
     return recorded
 
 
-def replayed(run, worker, perform):
+def replayed(run, worker, unanswered=None):
     chosen = find_graded(run)
-    assert len(chosen) == 1
-    return asyncio.run(replay_evaluations(run, chosen, worker, How(perform)))[0]
+    replayer = Replayer(run, worker, unanswered or {})
+    options = ReplayOptions(perform=worker.answer is not None)
+    return asyncio.run(repeat_evaluations(replayer, chosen, options))[ACTION]
 
 
 @pytest.mark.parametrize(
@@ -113,14 +114,19 @@ def replayed(run, worker, perform):
 )
 def test_a_patch_that_is_graded_again(run, reason, grade, match, what):
     record(run, reason=reason)
-    found = replayed(run, Again(run, grades=grade), perform=False)
+    found = replayed(run, Again(run, grades=grade))
     assert found.match is match
     assert found.divergence == (Divergence(ACTION, what) if what else None)
 
 
+def test_notes_on_resolved_work_are_no_difference_when_its_patch_is_graded_again(run):
+    record(run, verdict=Verdict.RESOLVED, reason="all pass (left out: a.bin)")
+    assert replayed(run, Again(run, grades=Grade(Verdict.RESOLVED, "all pass", 1.0))).match is Match.SAME
+
+
 def test_where_no_patch_was_left_there_is_nothing_to_grade(run):
     record(run, patch=None, reason="patch: too large")
-    assert replayed(run, Again(run), perform=False).match is Match.NOTHING
+    assert replayed(run, Again(run)).match is Match.NOTHING
 
 
 def test_a_damaged_patch_is_named(run):
@@ -128,79 +134,64 @@ def test_a_damaged_patch_is_named(run):
     path = run.folder / "traces" / digest[:2] / f"{digest[2:]}.z"
     path.write_bytes(path.read_bytes()[:-3])
     with pytest.raises(ArchiveCorrupt, match=digest):
-        replayed(run, Again(run), perform=False)
+        replayed(run, Again(run))
 
 
-def performed(run, tmp_path, **now):
-    beside = ReplayRun(run, None, tmp_path / "scratch")
-    fields = {"verdict": Verdict.UNRESOLVED, "reason": "2 of 3 tests fail"} | now
-    return replayed(run, Again(beside, answer=outcome(beside.traces, **fields)), perform=True)
-
-
-def test_the_same_work_is_the_same(run, tmp_path):
-    record(run)
-    assert performed(run, tmp_path).match is Match.SAME
-
-
-def test_another_patch_is_shown_by_its_first_line_even_with_the_same_verdict(run, tmp_path):
-    record(run)
-    found = performed(run, tmp_path, patch=PATCH.replace(b"one", b"two"))
-    assert found.match is Match.DIFFERENT
-    assert found.divergence == Divergence(ACTION, "the patch: line 3: '+one' against '+two'")
-
-
-def test_a_call_without_a_recorded_reply_is_named(run, tmp_path):
-    record(run)
-    said = "action 1, call 4: the recording has no reply to this call (messages[3].text: 'a' against 'b')"
-    found = performed(run, tmp_path, verdict=Verdict.INVALID, reason=said, patch=None)
-    assert found.match is Match.DIFFERENT
-    assert found.divergence == Divergence(ACTION, said.partition(": ")[2], 4)
-
-
-def test_a_failed_sandbox_says_nothing_of_the_record(run, tmp_path):
-    record(run)
-    found = performed(run, tmp_path, verdict=Verdict.INVALID, reason="no cgroup", patch=None)
-    assert found.match is Match.NOT_PERFORMED
-
-
-@pytest.mark.parametrize("when", ["then", "now"])
-def test_work_that_a_time_out_ended_may_come_out_otherwise(run, tmp_path, when):
-    record(run, signs=RAN_OUT if when == "then" else WELL)
-    found = performed(run, tmp_path, patch=b"", signs=RAN_OUT if when == "now" else WELL)
-    assert found.match is Match.CUT_SHORT
-    assert f"(the agent ran out of time {when})" in found.divergence.what
+MISSING = {"verdict": Verdict.INVALID, "reason": "action 1, call 4: no", "patch": None}
+LATE_TEXT = "no (the agent worked for 90 s then, with a limit of 100 s)"
 
 
 @pytest.mark.parametrize(
-    ("seconds", "call", "match"),
-    [(90, 4, Match.CUT_SHORT), (70, 4, Match.DIFFERENT), (90, 3, Match.DIFFERENT)],
+    ("then", "now", "call", "match", "what"),
+    [
+        ({}, {}, None, Match.SAME, None),
+        # Another patch is shown by its first line, even with the same verdict.
+        (
+            {},
+            {"patch": PATCH.replace(b"one", b"two")},
+            None,
+            Match.DIFFERENT,
+            "the patch: line 3: '+one' against '+two'",
+        ),
+        ({}, {"patch": None}, None, Match.DIFFERENT, "the patch: there was one, now there is none"),
+        ({}, MISSING, 4, Match.DIFFERENT, "no"),
+        ({}, MISSING, None, Match.NOT_PERFORMED, "the infrastructure failed: action 1, call 4: no"),
+        # Work that a time-out or a limit of memory ended may come out otherwise.
+        ({"signs": RAN_OUT}, {"patch": None}, None, Match.CUT_SHORT, "(the agent ran out of time then)"),
+        ({}, {"patch": None, "signs": RAN_OUT}, None, Match.CUT_SHORT, "(the agent ran out of time now)"),
+        (
+            {"signs": KILLED},
+            {"patch": None},
+            None,
+            Match.CUT_SHORT,
+            "(the agent was killed for its memory then)",
+        ),
+        # An agent that went by the clock may go on now, after its last recorded call.
+        ({"seconds": 90}, MISSING, 4, Match.CUT_SHORT, LATE_TEXT),
+        ({"seconds": 70}, MISSING, 4, Match.DIFFERENT, "no"),
+        ({"seconds": 90}, MISSING, 3, Match.DIFFERENT, "no"),
+    ],
 )
-def test_an_agent_that_went_by_the_clock_may_go_on_now(run, tmp_path, seconds, call, match):
-    record(run, seconds=seconds)
-    said = f"action 1, call {call}: the recording has no reply to this call"
-    found = performed(run, tmp_path, verdict=Verdict.INVALID, reason=said, patch=None)
+def test_work_that_is_done_again(run, tmp_path, then, now, call, match, what):
+    record(run, **then)
+    beside = ReplayRun(run, tmp_path / "scratch")
+    unanswered = {} if call is None else {ACTION: (call, "no")}
+    found = replayed(run, Again(beside, answer=outcome(beside.traces, **now)), unanswered)
     assert found.match is match
-    assert ("(the agent worked for 90 s then, with a limit of 100 s)" in found.divergence.what) == (
-        match is Match.CUT_SHORT
-    )
-
-
-def test_work_that_was_killed_for_its_memory_may_too(run, tmp_path):
-    record(run, signs=WELL | {"exit_code": 137})
-    assert performed(run, tmp_path, patch=b"").match is Match.CUT_SHORT
+    if what is None:
+        assert found.divergence is None
+    else:
+        assert found.divergence.call == call
+        assert found.divergence.what.endswith(what)
 
 
 def test_what_was_never_graded_is_no_choice(run):
-    record(run)
-    with pytest.raises(UserError, match="no graded evaluation of task 'x'"):
-        find_graded(run, None, TaskId("x"))
-    with pytest.raises(UserError, match="no graded evaluation by agent 3"):
-        find_graded(run, [AgentId(3)])
-
-
-def test_an_invalid_evaluation_is_left_out(run):
     run.append(ActionStarted(ACTION, Evaluate(AgentId(0), TASK)))
-    invalid = outcome(run.traces, Verdict.INVALID, "engine gone")
-    run.append(TaskGraded(ACTION, invalid))
-    with pytest.raises(UserError, match="no graded evaluation"):
-        find_graded(run)
+    run.append(TaskGraded(ACTION, outcome(run.traces, Verdict.INVALID, "engine gone")))
+    for agents, task, message in (
+        (None, None, "no graded evaluation"),
+        (None, TaskId("x"), "no graded evaluation of task 'x'"),
+        ([AgentId(3)], None, "no graded evaluation by agent 3"),
+    ):
+        with pytest.raises(UserError, match=message):
+            find_graded(run, agents, task)

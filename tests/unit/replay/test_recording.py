@@ -51,7 +51,7 @@ def test_recorded_exchanges_are_served_and_nothing_is_taken(run):
 
 def test_models_speak_under_the_recorded_names(run):
     asyncio.run(RunJournal(run).record(call(ActionId(1), 1, "openai/one")))
-    models = make_recorded_models(run, Settings(model="offline"))
+    models = make_recorded_models(run, Settings(model="offline"), {})
     assert {role: model.name for role, model in models.items()} == {
         "solve": "openai/one",
         "improve": "offline",
@@ -63,7 +63,7 @@ def test_models_speak_under_the_recorded_names(run):
 def test_what_is_made_beside_a_run_stays_out_of_it(run, tmp_path):
     kept = run.traces.put(b"then")
     files = sorted(run.folder.rglob("*"))
-    beside = ReplayRun(run, None, tmp_path / "scratch")
+    beside = ReplayRun(run, tmp_path / "scratch")
     seed = run.tree.agents[0].commit
     commit = beside.repository.commit({"new.py": Entry(b"1")}, [seed])
     made = beside.traces.put(b"now")
@@ -98,16 +98,3 @@ def test_an_order_of_no_expansion_is_damage(run):
     with pytest.raises(ArchiveCorrupt, match="action 1 is no expansion"):
         RecordedOrders(run, Settings()).expansion(ActionId(1))
     assert run.tree.agents[0].id == AgentId(0)
-
-
-def test_a_replay_into_a_run_of_its_own_reads_agents_that_have_no_stand_in_there(run, tmp_path):
-    with Run.create(tmp_path / "live", {}) as live:
-        beside = ReplayRun(run, live, live.folder)
-        agent = run.tree.agents[-1]
-        parent = run.tree.agents[agent.parents[0]]
-        assert beside.repository.source(agent.commit) == run.repository.source(agent.commit)
-        assert beside.repository.diff(parent.commit, agent.commit) == run.repository.diff(
-            parent.commit, agent.commit
-        )
-        made = beside.repository.commit({"agent.py": Entry(b"new")}, ())
-        assert live.repository.source(made) == beside.repository.source(made) == {"agent.py": Entry(b"new")}

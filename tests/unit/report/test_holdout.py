@@ -7,7 +7,7 @@ import pytest
 from dgm.archive.events import TaskGraded
 from dgm.domain import AgentId, Evaluate, Evaluation, Tally, TaskId, Usage, Verdict
 from dgm.evaluation.control import AttemptPrice, ControlFindings, Unit
-from dgm.evaluation.exam import compare_verdicts
+from dgm.evaluation.results import compare_verdicts
 from dgm.render import report_text
 from dgm.stats import mcnemar_power, tasks_needed
 from dgm.views.holdout import Answer, HoldoutView, view_control

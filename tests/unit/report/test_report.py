@@ -14,8 +14,8 @@ from dgm.archive.run import Run
 from dgm.cli.app import run_function
 from dgm.cli.report import report
 from dgm.errors import UserError
-from dgm.evaluation.control import ControlCost
-from dgm.evaluation.exam import FOLDER, enter_agent
+from dgm.evaluation.control import FOLDER, ControlCost
+from dgm.evaluation.schedule import enter_agent
 from dgm.policies.best_belief import best_belief
 from dgm.views.comparison import ComparisonView
 from dgm.views.report import ReportView

@@ -20,7 +20,7 @@ from dgm.config import Settings, resolve
 from dgm.domain import SEED, ActionId, Evaluate, Evaluation, Expand, Usage, Verdict
 from dgm.errors import ArchiveCorrupt
 from dgm.messages import Message, Reply, Request, Role
-from dgm.replay.evaluations import find_graded
+from dgm.replay.again import find_graded
 from dgm.search.mending import change_event, withdraw_refused_verdicts
 from dgm.search.run_settings import current_settings_at, group_by_settings, settings_of
 from dgm.views.reproduction import read_reproduction
@@ -142,7 +142,7 @@ def test_a_log_of_an_older_schema_is_brought_up_when_it_is_written(paid):
     action = evaluated(paid, 0, REFUSED)
     run = paid.run
     run.close()
-    with closing(sqlite3.connect(run.folder / "events.db")) as log, log:
+    with closing(sqlite3.connect(run.folder / "run.db")) as log, log:
         log.executescript(
             "DROP INDEX withdrawn; DROP INDEX graded_once; DROP VIEW evaluations;"
             "CREATE UNIQUE INDEX graded_once ON events(json_extract(body, '$.agent'), "

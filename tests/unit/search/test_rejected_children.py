@@ -9,7 +9,7 @@ from dgm.archive.verifying import verify
 from dgm.domain import ActionId, Born, Stillborn
 from dgm.errors import ArchiveCorrupt
 from dgm.exports.pack import pack
-from dgm.replay.recording import RecordedOrders, ReplayRun
+from dgm.replay.recording import RecordedOrders
 from tests.support.runs.approving import (
     NOBODY,
     Killed,
@@ -48,11 +48,6 @@ def test_an_unpacked_run_still_has_the_edit_of_a_rejected_sibling(run, tmp_path)
     unpack(tmp_path / "a.dgm", tmp_path / "back")
     with Run.open(tmp_path / "back") as back:
         assert edits(back, back.repository) == then
-
-
-def test_a_replay_into_a_run_of_its_own_reads_the_edit_where_it_is(run, tmp_path):
-    with founded(tmp_path / "live") as live:
-        assert edits(run, ReplayRun(run, live, live.folder).repository) == edits(run, run.repository)
 
 
 class Dead(Maker):

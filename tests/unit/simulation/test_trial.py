@@ -220,9 +220,9 @@ def children(tree, events):
     born = [event for event in events if isinstance(event, AgentBorn) and event.outcome.parents]
     return {
         (
-            tuple(tree.agents[parent].commit for parent in event.parents),
+            tuple(tree.agents[parent].commit for parent in event.outcome.parents),
             tree.child_number(event.action),
-        ): event.commit
+        ): event.outcome.commit
         for event in born
     }
 

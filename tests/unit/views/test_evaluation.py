@@ -5,7 +5,7 @@ from rich.console import Console
 
 from dgm.analysis.budgets import Reason
 from dgm.domain import AgentId, Evaluation, Task, TaskId, Usage, Verdict
-from dgm.evaluation.evaluating import AgentResult, compare_first_attempts
+from dgm.evaluation.results import AgentResult, compare_first_attempts
 from dgm.render.evaluation_text import incomplete_text, render_evaluation
 from dgm.views.evaluation import AgentEvaluation, EvaluationView, PairedTallies
 from dgm.views.values import UsageView
@@ -24,7 +24,7 @@ def make_view(verdicts, *, missing=0, reason=Reason.GOAL, given_up=()):
                 for task, signs in tasks.items()
                 for attempt, sign in enumerate(signs)
             ],
-            given_up=dict(given_up),
+            abandoned=dict(given_up),
             missing=missing,
             spend=Usage(calls=2, input_tokens=900, output_tokens=100, usd=0.5),
         )

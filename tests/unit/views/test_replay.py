@@ -1,13 +1,17 @@
 """Fields, exit codes and texts of replays."""
 
+from types import SimpleNamespace
+from unittest.mock import Mock
+
 import pytest
 from rich.console import Console
 
 from dgm.analysis.budgets import Ending, Reason
 from dgm.domain import ActionId, AgentId, CommitId, Evaluate, Evaluation, Expand, TaskId, Usage, Verdict
-from dgm.evaluation.exam import compare_verdicts
 from dgm.render.evaluation_text import render_replay
-from dgm.replay import Decision, Decisions, Divergence, EvaluationAgain, LiveEvaluations, Match, StepAgain
+from dgm.replay.again import EvaluationAgain, StepAgain
+from dgm.replay.compare import Divergence, Match
+from dgm.replay.decisions import Decision, Decisions
 from dgm.views.replay import DecisionsReplay, EvaluationReplay, LiveReplay, RecordReplay
 
 TASK = TaskId("a\x1b[2J")
@@ -81,17 +85,17 @@ def test_what_differs_is_printed_neutralised():
     ("reason", "code"), [(Reason.NOTHING_LEFT, 0), (Reason.LIMIT, 3), (Reason.OUTAGE, 1)]
 )
 def test_live_evaluations_are_compared_with_the_record(reason, code):
-    pairs = compare_verdicts([("a", Verdict.UNRESOLVED, Verdict.RESOLVED), ("b", Verdict.RESOLVED, None)])
-    done = LiveEvaluations(
-        "/runs/live", Ending(reason, "the end"), 1, pairs, {AgentId(0): pairs}, Usage(usd=1.0)
-    )
-    view = LiveReplay.of(NamedRun, "openai/m", done)
-    assert (view.exit_code, view.missing, view.against_record.gained) == (code, 1, ("a",))
+    recorded, live = (SimpleNamespace(name="first", folder="/runs/live", tree=Mock()) for _ in range(2))
+    recorded.tree.verdict = lambda _, task: Verdict.RESOLVED if task == "b" else Verdict.UNRESOLVED
+    live.tree.spend = Usage(usd=1.0)
+    pairs = {(AgentId(0), "a"): Verdict.RESOLVED, (AgentId(0), "b"): None}
+    view = LiveReplay.of(recorded, live, "openai/m", pairs, Ending(reason, "the end"))
+    assert (view.exit_code, view.missing, view.agents[0].gained) == (code, 1, ("a",))
     assert print_view(view) == [
         "1 pair of agent and task; 95 % Wilson intervals",
         "  recorded  0/1 0% [0–79%]",
         "  openai/m  1/1 100% [21–100%]",
         "1 gained, 0 lost on 1 task; exact McNemar p = 1.000",
-        "gained: a",
+        "gained: agent 0 a",
         "recorded in /runs/live; 0 model calls, 0 tokens, 1.00 USD",
     ]

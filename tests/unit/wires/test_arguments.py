@@ -14,9 +14,3 @@ def test_arguments_that_not_every_library_can_write_are_shown_as_text(text):
     assert not is_json(text)
     assert arguments_of(text) == {INVALID_JSON: text}
     assert json.loads(mend_arguments(text)) == {INVALID_JSON: text}
-
-
-def test_ordinary_arguments_are_read_as_ever():
-    text = '{"a": [1, 2.5, {"b": null}], "c": "[[[{"}'
-    assert (is_json(text), mend_arguments(text)) == (True, text)
-    assert arguments_of(text) == json.loads(text)

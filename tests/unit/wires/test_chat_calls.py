@@ -6,16 +6,6 @@ from tests.support.wires.chat_script import OFFERED, both, call, calls_of, chunk
 from tests.support.wires.vendors import TURN
 
 
-def test_two_calls_with_one_index_and_no_ids_stay_two():
-    events = [
-        piece(0, "bash", '{"a": 1}', id="", type="function"),
-        piece(0, "bash", '{"b": 2}', id="", type="function"),
-        chunk(finish="tool_calls"),
-    ]
-    theirs, _ = both(*events)
-    assert calls_of(theirs) == [("call_0", "bash", {"a": 1}), ("call_1", "bash", {"b": 2})]
-
-
 @pytest.mark.parametrize("index", [None, 0, 1, 3, "0"])
 @pytest.mark.parametrize("ids", [("a", "b"), ("", ""), (None, None), ("a", "a")])
 def test_calls_are_told_apart_whatever_their_numbers(index, ids):
@@ -29,24 +19,6 @@ def test_calls_are_told_apart_whatever_their_numbers(index, ids):
         ("edit", {"n": "edit"}),
     ]
     assert len({name for name, _, _ in calls_of(theirs)}) == 2
-
-
-def test_calls_that_alternate_keep_their_own_arguments():
-    events = [call(0, "bash", "", "a"), call(1, "edit", "", "b")]
-    events += [
-        piece(0, arguments='{"a"'),
-        piece(1, arguments='{"b"'),
-        piece(0, arguments=":1}"),
-        piece(1, arguments=":2}"),
-    ]
-    theirs, _ = both(*events, chunk(finish="tool_calls"))
-    assert calls_of(theirs) == [("a", "bash", {"a": 1}), ("b", "edit", {"b": 2})]
-
-
-def test_rest_of_a_call_under_another_index_belongs_to_the_last_head():
-    events = [call(0, "bash", "{}", "a"), call(0, "edit", "", "b"), piece(1, arguments='{"b":2}')]
-    theirs, _ = both(*events, chunk(finish="tool_calls"))
-    assert calls_of(theirs) == [("a", "bash", {}), ("b", "edit", {"b": 2})]
 
 
 def test_id_and_name_in_every_piece_are_said_once():
@@ -69,19 +41,6 @@ def test_id_of_an_earlier_call_is_replaced():
     request = {"messages": [TURN, earlier]}
     theirs, _ = both(call(0, "bash", "{}", "call_0"), chunk(finish="tool_calls"), request=request)
     assert calls_of(theirs) == [("call_1", "bash", {})]
-
-
-def test_arguments_that_are_an_object_become_text():
-    theirs, _ = both(call(0, "bash", {"a": "ä"}, "x"), chunk(finish="tool_calls"))
-    assert calls_of(theirs) == [("x", "bash", {"a": "ä"})]
-
-
-def test_several_calls_in_one_chunk_without_index():
-    calls = [
-        {"id": name, "type": "function", "function": {"name": "bash", "arguments": "{}"}} for name in "ab"
-    ]
-    theirs, _ = both(chunk({"tool_calls": calls}), chunk(finish="tool_calls"))
-    assert [name for name, _, _ in calls_of(theirs)] == ["a", "b"]
 
 
 def test_fields_beside_a_call_are_kept():

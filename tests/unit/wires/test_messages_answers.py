@@ -3,23 +3,14 @@
 import pytest
 
 from dgm.domain import Usage
-from dgm.messages import Message, Request, Role, Stop, Tool, ToolCall, WireReply
-from dgm.wires import whole_of
+from dgm.messages import Message, Request, Role, Stop, Tool, ToolCall
 from dgm.wires.wire import UnusableReply
 from tests.support.wires.messages_script import CALL, TEXT, THINKING, WIRE, message
 from tests.support.wires.vendors import (
     BODIES,
     MESSAGES,
-    TURN,
-    ask,
     ask_whole,
-    streamed,
 )
-
-
-@pytest.mark.parametrize("whole", [message(TEXT), message(CALL, reason="tool_use"), message(THINKING, TEXT)])
-def test_whole_answers_pass_untouched(whole):
-    assert WIRE.accept(whole, BODIES[MESSAGES]) is whole
 
 
 @pytest.mark.parametrize(
@@ -49,22 +40,6 @@ def test_whole_answer_is_mended():
     assert ask_whole(MESSAGES, {"content": "Hi"}).content[0].text == "Hi"
 
 
-def test_split_answer_is_read_as_the_same():
-    whole = message(
-        {"type": "redacted_thinking", "data": "x"},
-        THINKING,
-        TEXT,
-        CALL,
-        {**CALL, "id": "b", "input": {}},
-        reason="tool_use",
-    )
-    content = b"".join(event.render() for event in WIRE.split(whole))
-    assert [block.type for block in ask(MESSAGES, streamed(content)).content] == [
-        block["type"] for block in whole["content"]
-    ]
-    assert whole_of(WireReply(MESSAGES, content, True, Usage()), BODIES[MESSAGES]) == whole
-
-
 def test_tokens_of_the_cache_are_beside_the_input():
     counts = {
         "input_tokens": 10,
@@ -75,32 +50,6 @@ def test_tokens_of_the_cache_are_beside_the_input():
     }
     used = WIRE.usage(message(TEXT, usage=counts), BODIES[MESSAGES])
     assert used == Usage(1, 314, 20, 0.0, 300, 4, 7)
-
-
-def test_why_it_stopped():
-    reasons = {
-        "end_turn": Stop.END,
-        "max_tokens": Stop.LENGTH,
-        "refusal": Stop.REFUSAL,
-        "tool_use": Stop.TOOL_CALLS,
-        "later": Stop.END,
-    }
-    assert {reason: WIRE.stop(message(TEXT, reason=reason)) for reason in reasons} == reasons
-    assert WIRE.stop(message(CALL)) is Stop.TOOL_CALLS
-
-
-def test_requests():
-    body = {"messages": [TURN, {"role": "assistant", "content": [{**CALL, "input": '{"a'}]}]}
-    assert WIRE.mended_request(body)["messages"][1]["content"][0]["input"] == {"INVALID_JSON": '{"a'}
-    sound = {"messages": [TURN, {"role": "assistant", "content": [CALL]}]}
-    assert WIRE.mended_request(sound) is sound
-    assert (WIRE.output_limit({"max_tokens": 5}), WIRE.limited({}, 5), WIRE.choices({})) == (
-        5,
-        {"max_tokens": 5},
-        1,
-    )
-    thinking = {"type": "enabled", "budget_tokens": 9000}
-    assert WIRE.limited({"thinking": thinking}, 4000)["thinking"]["budget_tokens"] == 3999
 
 
 def test_requests_survive_the_way_through_the_wire():

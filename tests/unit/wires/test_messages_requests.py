@@ -37,12 +37,6 @@ PWD = ToolCall("b", "bash", '{"command": "pwd"}')
 HI = Message(Role.USER, "Hi")
 
 
-def test_system_texts_are_joined_wherever_they_stand():
-    asked = arguments_of(Request([Message(Role.SYSTEM, "A"), HI, Message(Role.SYSTEM, "B")]), MODEL)
-    assert asked["system"][0]["text"] == "A\n\nB"
-    assert len(asked["messages"]) == 1
-
-
 def test_results_make_one_turn_and_stand_first():
     written = turns(
         HI, said("ok", LS, PWD), result("a", "x"), Message(Role.USER, "and?"), result("b", "", True)
@@ -91,11 +85,6 @@ def test_arguments_that_are_no_object_are_shown_as_they_were(text):
     assert written[1][1][0]["input"] == {"INVALID_JSON": text}
 
 
-def test_ids_of_other_vendors_are_made_fit():
-    written = turns(HI, said("", ToolCall("call|1.x", "bash", "")), result("call|1.x", "x"))
-    assert written[1][1][0]["id"] == written[2][1][0]["tool_use_id"] == "call_1_x"
-
-
 NATIVE = Native("anthropic", json.dumps([THINKING, {**TEXT, "citations": None}, REDACTED, CALL]))
 SAME = ToolCall("toolu_1", "bash", '{ "command" : "ls \\u00e4" }')
 
@@ -108,11 +97,6 @@ def test_a_native_goes_back_whole_where_the_turn_is_unchanged():
 def test_of_a_changed_turn_only_the_reasoning_goes_back():
     written = turns(HI, said("There.", SAME, native=NATIVE), result("toolu_1", "x"))
     assert written[1][1] == [THINKING, REDACTED, {"type": "text", "text": "There."}, CALL]
-
-
-def test_natives_of_other_vendors_are_ignored():
-    written = turns(HI, said("Here.", native=Native("openai-chat", "{")), HI)
-    assert written[1][1] == [TEXT]
 
 
 def test_reasoning_that_was_cut_off_is_left_out():

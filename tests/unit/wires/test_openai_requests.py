@@ -2,9 +2,9 @@
 
 import pytest
 
-from dgm.messages import Message, Native, Request, RequestRefused, Role, Tool, ToolCall
+from dgm.messages import Message, Request, RequestRefused, Role, Tool, ToolCall
 from dgm.wires import WIRES
-from tests.support.wires.vendors import BODIES, CHAT, RESPONSES
+from tests.support.wires.vendors import BODIES, RESPONSES
 
 BASH = Tool("bash", "Run it.", {"type": "object", "properties": {"command": {"type": "string"}}})
 LS = ToolCall("call_1", "bash", '{"command": "ls"}')
@@ -24,27 +24,6 @@ def sent(protocol, *messages, tools=(), **more):
     return WIRES[protocol].write_request(Request(messages or (GO,), tools, **more), "m")
 
 
-def test_conversation_is_asked_in_the_words_of_chat():
-    asked = sent(
-        CHAT, *TALK, tools=TOOLS, tool_choice="tool:bash", parallel=False, effort="low", stop=("END",)
-    )
-    function = {"name": "bash", "arguments": '{"command": "ls"}'}
-    assert asked["messages"] == [
-        {"role": "system", "content": "You are brief."},
-        {"role": "user", "content": "Go."},
-        {
-            "role": "assistant",
-            "content": "Looking.",
-            "tool_calls": [{"id": "call_1", "type": "function", "function": function}],
-        },
-        {"role": "tool", "tool_call_id": "call_1", "content": "a.py"},
-        {"role": "assistant", "content": "Done."},
-    ]
-    assert asked["tools"][1]["function"]["parameters"] == EMPTY
-    assert asked["tool_choice"] == {"type": "function", "function": {"name": "bash"}}
-    assert (asked["parallel_tool_calls"], asked["reasoning_effort"], asked["stop"]) == (False, "low", ["END"])
-
-
 def test_conversation_is_asked_in_the_words_of_responses():
     asked = sent(RESPONSES, *TALK, tools=TOOLS, tool_choice="tool:bash", parallel=False, effort="low")
     assert asked["instructions"] == "You are brief."
@@ -60,44 +39,9 @@ def test_conversation_is_asked_in_the_words_of_responses():
     assert (asked["parallel_tool_calls"], asked["reasoning"]["effort"]) == (False, "low")
 
 
-@pytest.mark.parametrize("protocol", [CHAT, RESPONSES])
-@pytest.mark.parametrize(
-    ("choice", "tools", "wanted"),
-    [
-        ("auto", (BASH,), None),
-        ("none", (BASH,), "none"),
-        ("required", (BASH,), "required"),
-        ("none", (), None),
-    ],
-)
-def test_choice_of_tools_is_sent_where_it_says_something(protocol, choice, tools, wanted):
-    assert sent(protocol, tools=tools, tool_choice=choice).get("tool_choice") == wanted
-
-
-def test_failed_tool_is_told_in_words():
-    failed = Message(Role.TOOL, "no such file", call_id="call_1", failed=True)
-    assert sent(CHAT, GO, TALK[2], failed)["messages"][-1]["content"] == "The tool failed:\nno such file"
-    assert sent(RESPONSES, GO, TALK[2], failed)["input"][-1]["output"] == "The tool failed:\nno such file"
-
-
 def test_stop_texts_have_no_word_in_responses():
     with pytest.raises(RequestRefused, match="stop"):
         sent(RESPONSES, stop=("END",))
-
-
-def test_reasoning_of_chat_goes_back_as_it_came():
-    detail = {"type": "reasoning.text", "text": "Hm.", "signature": "c2ln", "index": 0}
-    message = {
-        "role": "assistant",
-        "content": "Hi.",
-        "reasoning_content": "Hm.",
-        "reasoning_details": [detail],
-    }
-    whole = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
-    reply = WIRES[CHAT].read_reply(whole, BODIES[CHAT])
-    turn = sent(CHAT, GO, Message(Role.ASSISTANT, reply.text, native=reply.native))["messages"][-1]
-    assert (turn["content"], turn["reasoning_content"], turn["reasoning_details"]) == ("Hi.", "Hm.", [detail])
-    assert reply.reasoning == "Hm."
 
 
 def test_reasoning_of_responses_goes_back_as_it_came():
@@ -116,9 +60,3 @@ def test_reasoning_of_responses_goes_back_as_it_came():
     assert asked[1] == thought
     assert (asked[2]["call_id"], asked[2]["arguments"]) == ("call_1", '{"command": "ls"}')
     assert reply.reasoning == "Let me look."
-
-
-@pytest.mark.parametrize("protocol", [CHAT, RESPONSES])
-def test_native_of_another_vendor_is_ignored(protocol):
-    asked = sent(protocol, GO, Message(Role.ASSISTANT, "Hi.", native=Native("anthropic", "{")))
-    assert asked[WIRES[protocol].turns][-1] == {"role": "assistant", "content": "Hi."}

@@ -1,12 +1,8 @@
 """Whole responses, and requests of Responses: mended, checked, counted, split, read and written."""
 
-import json
-
 import pytest
 
-from dgm.domain import Usage
-from dgm.messages import Message, Request, RequestRefused, Role, Stop, Tool, ToolCall, WireReply
-from dgm.wires import whole_of
+from dgm.messages import Message, Request, RequestRefused, Role, Stop, Tool, ToolCall
 from dgm.wires.wire import ErrorInAnswer, UnusableReply
 from tests.support.wires.responses_script import (
     CALL,
@@ -19,17 +15,8 @@ from tests.support.wires.responses_script import (
 from tests.support.wires.vendors import (
     BODIES,
     RESPONSES,
-    TURN,
-    ask,
     ask_whole,
-    streamed,
 )
-
-
-@pytest.mark.parametrize("whole", [response(SAID), response(CALL), response(THOUGHT, SAID)])
-def test_whole_answers_pass_untouched(whole):
-    assert WIRE.accept(whole, BODIES[RESPONSES]) is whole
-    assert ask_whole(RESPONSES, whole).output[0].id
 
 
 @pytest.mark.parametrize(
@@ -63,18 +50,6 @@ def test_whole_answer_is_mended():
     assert found.status == "completed" and all(item.id for item in found.output)
 
 
-def test_split_answer_is_read_as_the_same():
-    whole = response(
-        THOUGHT,
-        SAID,
-        CALL,
-        {"type": "custom_tool_call", "id": "ctc", "call_id": "c2", "name": "x", "input": "in"},
-    )
-    content = b"".join(event.render() for event in WIRE.split(whole))
-    assert [item.id for item in ask(RESPONSES, streamed(content)).output] == ["rs_1", "msg_1", "fc_1", "ctc"]
-    assert whole_of(WireReply(RESPONSES, content, True, Usage()), BODIES[RESPONSES]) == whole
-
-
 def test_tokens_and_stop():
     used = WIRE.usage(response(SAID), BODIES[RESPONSES])
     assert (used.input_tokens, used.output_tokens, used.cached_tokens, used.reasoning_tokens) == (10, 5, 4, 2)
@@ -87,18 +62,6 @@ def test_tokens_and_stop():
         Stop.REFUSAL,
         Stop.REFUSAL,
     ]
-
-
-def test_requests():
-    body = {"input": [TURN, {**CALL, "arguments": '{"a'}]}
-    assert json.loads(WIRE.mended_request(body)["input"][1]["arguments"]) == {"INVALID_JSON": '{"a'}
-    sound = {"input": [TURN, CALL]}
-    assert WIRE.mended_request(sound) is sound
-    assert (WIRE.output_limit({"max_output_tokens": 5}), WIRE.limited({}, 5), WIRE.choices({"n": 2})) == (
-        5,
-        {"max_output_tokens": 5},
-        1,
-    )
 
 
 def test_requests_survive_the_way_through_the_wire():

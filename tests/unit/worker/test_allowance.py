@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from dgm.assemble import call_limits
 from dgm.config import LimitSettings
 from dgm.domain import Entry, Usage
 from dgm.errors import AgentFault
@@ -17,6 +16,7 @@ from dgm.gateway.server import MOST_LOST_S
 from dgm.messages import Message, Reply, Request, RequestRefused, Role
 from dgm.protocols import Completed, Job, JobKind, SandboxSpec
 from dgm.worker.allowance import Allowance
+from dgm.worker.session import call_limits
 from dgm.worker.workbench import SandboxWorkbench
 from tests.support.gateway.bench import ACTION, MemoryJournal, Script, gateway
 

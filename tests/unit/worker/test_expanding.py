@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from dgm.archive.codec import decode, encode
+from dgm.archive.events import decode, encode
 from dgm.archive.events import ActionStarted, RunStarted, TaskGraded
 from dgm.archive.run import Run
 from dgm.config import Settings
@@ -27,11 +27,10 @@ from dgm.domain import (
     Verdict,
 )
 from dgm.errors import AgentFault
-from dgm.messages import Message, Reply, Request, Role
 from dgm.protocols import Proposal, SandboxSpec
 from dgm.search.run_controller import RunController
+from dgm.worker.session import Session
 from dgm.worker.worker import Worker
-from tests.support.runs.builder import RunBuilder
 
 pytestmark = pytest.mark.starts_processes
 
@@ -105,7 +104,8 @@ def expanded(run, what, child=None, limits=None, **evidence):
     if TASKS[2] not in run.tree.tried(AgentId(1)):
         grade(run, 1, TASKS[2], Verdict.RESOLVED)  # comes too late to be seen
     order = RunController(run, settings).order(action, what)
-    worker = Worker(run, NoGateway(), None, Tasks(), {"listening": operator}, settings, SandboxSpec("python"))
+    session = Session(NoGateway(), None, SandboxSpec("python"), settings.limits)
+    worker = Worker(run, session, Tasks(), {"listening": operator}, settings)
     return asyncio.run(worker.perform(order)), operator.brief
 
 
@@ -141,20 +141,11 @@ def test_agents_that_are_shown_come_with_their_source_and_cases(run):
     assert (brief.aim, brief.case) == ("tools", 3)
 
 
-def test_in_the_older_layout_the_folder_is_about_the_parent_alone(run):
-    what = Expand((AgentId(3),), "listening", (ActionId(3),), (AgentId(1),))
-    _, brief = expanded(run, what, layout=1)
-    assert brief.evidence == {}
-    _, brief = expanded(run, Expand((AgentId(1),), "listening", (ActionId(3),)), layout=1)
-    assert set(brief.evidence) >= {"README.md", "task-1-0/patch.diff"}
-
-
-def test_what_the_folder_held_and_what_was_read_of_it_are_kept(run):
+def test_what_the_folder_held_is_kept(run):
     outcome, brief = expanded(run, Expand((AgentId(1),), "listening", (ActionId(3),)))
     held = json.loads(run.traces.get(outcome.cost.traces["evidence"]))
     assert held["cases/task-1-0/patch.diff"]["bytes"] == len(b"patch of 1")
     assert held.keys() == brief.evidence.keys()
-    assert json.loads(run.traces.get(outcome.cost.traces["reading"])) == {}
     outcome, _ = expanded(run, Expand((AgentId(3),), "listening"))
     assert "evidence" not in outcome.cost.traces
 
@@ -164,31 +155,7 @@ def test_traces_that_programs_read_back_are_never_cut(run):
     outcome, brief = expanded(run, what, source(0, 1, 3), {"patch_bytes": 20})
     kept = outcome.cost.traces
     assert json.loads(run.traces.get(kept["evidence"])).keys() == brief.evidence.keys()
-    assert json.loads(run.traces.get(kept["reading"])) == {}
     assert json.loads(run.traces.get(kept["vetting"]))["stages"][-1]["result"] == "failed"
-
-
-def test_what_was_refused_or_asked_in_vetting_of_an_earlier_try_was_not_read_by_the_editor(run):
-    paid = {
-        1: ("# What it solved, first attempts", Reply("")),
-        2: ("# What it solved, first attempts", Reply("too long", error="context_length_exceeded")),
-        3: ("- what was changed and why: why", Reply("")),
-    }
-
-    class Repeated(Listening):
-        """Hears the first two of three calls that were paid for when the expansion was first performed."""
-
-        async def make(self, brief, bench):
-            for number, (text, reply) in paid.items():
-                request = Request((Message(Role.USER, text),))
-                RunBuilder(run).record_exchange(bench.action, number, request, reply, "m", "diagnose")
-            bench.heard.update((1, 2))
-            return await super().make(brief, bench)
-
-    what = Expand((AgentId(1),), "listening", (ActionId(3),))
-    outcome, _ = expanded(run, what, Repeated(source(0, 1, 3)))
-    found = json.loads(run.traces.get(outcome.cost.traces["reading"]))
-    assert {path: counts[0] for path, counts in found.items()} == {"agents/1/verdicts.md": 1}
 
 
 @pytest.mark.parametrize(("parents", "ancestor"), [((3, 2), (0,)), ((2, 3), (0,)), ((3, 1), (0, 1))])

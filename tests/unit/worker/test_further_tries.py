@@ -17,6 +17,7 @@ from dgm.gateway.model_names import ModelNames
 from dgm.protocols import Completed, Grade, SandboxSpec
 from dgm.sandboxes import transfer
 from dgm.search.orders import EvaluateOrder
+from dgm.worker.session import Session
 from dgm.worker.worker import Worker
 
 pytestmark = pytest.mark.starts_processes
@@ -118,7 +119,9 @@ class Writing(Place):
 def evaluated(run, place, benchmark, settings=None, source=SOURCE):
     commit = run.repository.commit(source, ())
     agent = Agent(AgentId(0), (), commit, "seed", "", ActionId(0))
-    worker = Worker(run, place, place, benchmark, {}, settings or Settings(), SandboxSpec("python"))
+    settings = settings or Settings()
+    session = Session(place, place, SandboxSpec("python"), settings.limits)
+    worker = Worker(run, session, benchmark, {}, settings)
     return asyncio.run(worker.perform(EvaluateOrder(ActionId(1), Evaluate(AgentId(0), TASK), agent)))
 
 

@@ -6,12 +6,12 @@ import pytest
 
 from dgm.archive.events import ActionStarted, RunStarted
 from dgm.archive.run import Run
-from dgm.assemble import call_limits
 from dgm.config import Settings
 from dgm.domain import ActionId, AgentId, Born, Budget, Entry, Expand, TaskId
 from dgm.messages import Message, Request, RequestRefused, Role
 from dgm.protocols import Proposal, SandboxSpec
 from dgm.search.run_controller import RunController
+from dgm.worker.session import Session, call_limits
 from dgm.worker.worker import Worker
 from tests.support.gateway.bench import MemoryJournal, gateway
 
@@ -73,8 +73,8 @@ def test_questions_of_making_and_of_vetting_are_each_counted_together(run, tmp_p
         limits = call_limits(settings.limits)
         async with gateway(tmp_path / "g", journal=journal, limits=limits) as opened:
             order = RunController(run, settings).order(ActionId(1), what)
-            spec = SandboxSpec("python")
-            worker = Worker(run, NoRoom(), opened, None, {"asking": operator}, settings, spec)
+            session = Session(NoRoom(), opened, SandboxSpec("python"), settings.limits)
+            worker = Worker(run, session, None, {"asking": operator}, settings)
             return await worker.perform(order)
 
     assert asyncio.run(expanded()).stage == "novelty"

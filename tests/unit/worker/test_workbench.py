@@ -302,9 +302,7 @@ def test_why_an_agent_was_refused_is_told():
 def test_evidence_that_cannot_be_laid_out_makes_one_expansion_fail_and_not_the_search(tmp_path):
     place = Place(Completed(0, b""))
     place.folder = tmp_path / "gateway"
-    bench = SandboxWorkbench(
-        place.open, place, ActionId(1), SandboxSpec("python"), LimitSettings(), evidence_shown=True
-    )
+    bench = SandboxWorkbench(place.open, place, ActionId(1), SandboxSpec("python"), LimitSettings())
     evidence = {"a": Entry(b"1"), "a/b": Entry(b"2")}
     job = Job(JobKind.IMPROVE, "p", SOURCE, SOURCE, "python", "/work/repo", 6.0, evidence=evidence)
     with pytest.raises(AgentFault) as caught:
