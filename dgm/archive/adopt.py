@@ -179,7 +179,7 @@ def _reading(place: Path, copy: Path) -> Iterator[sqlite3.Connection]:
     with translate_errors(place), closing(sqlite3.connect(copy, isolation_level=None)) as connection:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_BYTES + _PIECE)
         connection.set_progress_handler(count, _STEPS)
-        for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "query_only=ON"):
+        for pragma in ("cell_size_check=ON", "query_only=ON"):
             connection.execute(f"PRAGMA {pragma}")
         if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
             raise ArchiveCorrupt(f"{place}: not a log that dgm wrote")

@@ -314,7 +314,9 @@ class Log:
             try:
                 return self._connection.execute(sql, parameters).fetchall()
             except (sqlite3.ProgrammingError, sqlite3.OperationalError) as error:
-                if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF != sqlite3.SQLITE_ERROR:
+                # A text that is no UTF-8 has no code; it means damage.
+                code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
+                if isinstance(error, sqlite3.OperationalError) and code & 0xFF != sqlite3.SQLITE_ERROR:
                     raise
                 raise UserError(f"{self.path}: {error}") from error
 

@@ -273,8 +273,8 @@ def read_config(path: Path) -> Mapping[str, Any]:
         raise UserError(
             f"{path}: made by a newer dgm (format {version}, this one reads {_FORMAT}); upgrade dgm"
         )
-    if not isinstance(config, dict):
-        raise ArchiveCorrupt(f"{path}: its config is not a table; restore it from a copy")
+    if not isinstance(config, dict) or not isinstance(config.get("settings", {}), dict):
+        raise ArchiveCorrupt(f"{path}: its config or settings are no table; restore it from a copy")
     return {**_name_kind(config, path.parent), **config}
 
 

@@ -103,7 +103,6 @@ class _RunCopier:
         self._scrubber = scrubber
         self._least = least
         self._names: dict[Digest, Digest] = {}
-        self._traces: dict[Digest, bytes] = {}
 
     def write(self) -> Mapping[str, int]:
         """Write the cleaned copy; return the numbers of events, agents and traces."""
@@ -119,7 +118,7 @@ class _RunCopier:
                 self._draft / FILE,
                 (self._clean_event(item, run.traces) for item in run.store.read(0, run.tree.seq)),
                 self._clean_calls(run),
-                self._read_traces(run.traces),
+                self._take_traces(),
             )
             events = run.tree.seq
         self._write_repository({**named, **waiting})
@@ -129,14 +128,17 @@ class _RunCopier:
         body = self._scrubber.clean(encode(item.event))
         for digest in traces_of(item.event):
             if digest not in self._names:
-                self._names[digest] = name_of(self._scrubber.clean(traces.get(digest)))
+                clean = self._scrubber.clean(traces.get(digest))
+                self._names[digest] = name = name_of(clean)
+                (self._draft / name).write_bytes(clean)
             body = body.replace(f'"{digest}"'.encode(), f'"{self._names[digest]}"'.encode())
         return replace(item, event=decode(body))
 
-    def _read_traces(self, traces: Traces) -> Iterator[tuple[Digest, bytes]]:
-        """Yield the cleaned traces uncompressed: compressing the whole pack finds what they have in common."""
-        for digest, name in self._names.items():
-            yield name, zlib.compress(self._scrubber.clean(traces.get(digest)), 0)
+    def _take_traces(self) -> Iterator[tuple[Digest, bytes]]:
+        """Yield the cleaned traces uncompressed: compressing the pack finds what they have in common."""
+        for name in sorted(set(self._names.values())):
+            yield name, zlib.compress((self._draft / name).read_bytes(), 0)
+            (self._draft / name).unlink()
 
     def _clean_calls(self, run: Run) -> Iterator[tuple[int, int, bytes, bytes | None]]:
         """Yield the rows of the calls that are answered, open or cut off, cleaned."""

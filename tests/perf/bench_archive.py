@@ -14,10 +14,9 @@ from pathlib import Path
 from random import Random
 
 from dgm.archive.events import ActionStarted, AgentBorn, Event, RunStarted, TaskGraded
-from dgm.archive.fold import fold
+from dgm.archive.log import Log
 from dgm.archive.repository import patch
 from dgm.archive.run import Run
-from dgm.archive.log import Log
 from dgm.archive.tree import Tree
 from dgm.domain import (
     ActionId,
@@ -87,7 +86,8 @@ def opening(path: Path) -> None:
         with Log.open(path, write=write) as store:
             opened = time.perf_counter() - start
             tree = Tree()
-            fold(store, tree)
+            for item in store.read():
+                tree.apply(item)
         seconds, cpu = time.perf_counter() - start, time.process_time() - busy
         who = "writer" if write else "reader"
         print(f"  {who}: {seconds:.1f} s (the file alone {opened:.1f} s; processor time {cpu:.1f} s)")

@@ -214,7 +214,7 @@ def test_a_trace_of_any_content_is_missed_alone(tmp_path: Path) -> None:
     growing.born(0)
     digest = growing.run.traces.put(b"[" * 200_000)
     action = growing.start(1)
-    growing.run.append(ModelCalled(action, 1, "improve", "m", digest, digest, Usage(1, 1, 1), 1.0))
+    growing.run.append(ModelCalled(action, 1, "improve", "m", Usage(1, 1, 1), 1.0))
     growing.run.append(
         AgentBorn(action, AgentId(2), Born((AgentId(1),), "self-edit", CommitId("2" * 40), "why"))
     )

@@ -23,7 +23,6 @@ from dgm.domain import (
     Born,
     Budget,
     CommitId,
-    Digest,
     Evaluate,
     Evaluation,
     Expand,
@@ -175,7 +174,7 @@ def test_what_was_decided_of_a_child_does_not_make_its_parent_barren(stage: str,
 def test_spend_is_the_sum_of_model_calls_and_of_nothing_else() -> None:
     def call(action: int, number: int) -> ModelCalled:
         usage = Usage(1, 100, 10, 0.25)
-        return ModelCalled(ActionId(action), number, "m", "solve", Digest("0" * 64), Digest("1" * 64), usage)
+        return ModelCalled(ActionId(action), number, "m", "solve", usage)
 
     tree = tree_of(born(0), call(1, 1), call(3, 1), call(3, 2), graded(3, 0))
     assert tree.spend == Usage(3, 300, 30, 0.75)

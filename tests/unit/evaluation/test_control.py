@@ -9,12 +9,11 @@ import pytest
 from dgm.analysis.accounts import Accounts
 from dgm.analysis.budgets import Reason
 from dgm.api.holdout import begin_holdout
-from dgm.archive.events import decode, encode
-from dgm.archive.events import ActionStarted, Control, ModelCalled, RunStarted, TaskGraded
+from dgm.archive.events import ActionStarted, Control, ModelCalled, TaskGraded
 from dgm.archive.run import Run
 from dgm.assemble import RunParts
 from dgm.config import Settings
-from dgm.domain import AgentId, Budget, Digest, Evaluate, Evaluation, Split, TaskId, Usage, Verdict
+from dgm.domain import AgentId, Evaluate, Evaluation, Split, TaskId, Usage, Verdict
 from dgm.errors import Infrastructure
 from dgm.evaluation.control import (
     OPERATOR,
@@ -74,9 +73,8 @@ class Worker:
         if (what.agent, what.task) in self.broken:
             raise Infrastructure("the provider was away")
         number = len(self.holdout.store.calls(order.id)) + 1
-        nothing = Digest("0" * 64)
         if self.usage.calls:
-            self.holdout.append(ModelCalled(order.id, number, "m", "solve", nothing, nothing, self.usage))
+            self.holdout.append(ModelCalled(order.id, number, "m", "solve", self.usage))
         solved = what.task in BEST if what.agent == 1 else what.attempt >= SOLVED_BY[what.task]
         self.done.append(what)
         verdict = Verdict.RESOLVED if solved else Verdict.UNRESOLVED
@@ -344,12 +342,3 @@ def test_what_a_search_took_holds_the_seconds_of_its_work(search) -> None:
     done = Evaluation(AgentId(2), task, 0, Verdict.RESOLVED, "made up")
     search.append(TaskGraded(action, replace(done, cost=replace(done.cost, seconds=80.0))))
     assert plan_control(search).seconds == before + 80.0
-
-
-def test_the_log_keeps_the_plan_and_older_logs_have_none() -> None:
-    event = RunStarted(Budget(), TASKS, control=Control(0.5, 10, 2.5, 20))
-    kind, action, body = encode(event)
-    assert decode(kind, action, body) == event
-    kind, action, body = encode(replace(event, control=None))
-    assert "control" not in body
-    assert decode(kind, action, body).control is None

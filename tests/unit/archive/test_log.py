@@ -10,12 +10,11 @@ import time
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 import dgm
 from dgm.archive.events import SCHEMA_VERSION, AgentBorn, ModelCalled, RunStarted, TaskGraded
-from dgm.archive.fold import fold
-from dgm.archive.schema import _GRADED_ONCE_BEFORE_4, APPLICATION_ID
-from dgm.archive.log import Log
+from dgm.archive.log import APPLICATION_ID, Log, translate_error
 from dgm.archive.tree import Tree
 from dgm.domain import (
     SEED,
@@ -31,7 +30,7 @@ from dgm.domain import (
     Usage,
     Verdict,
 )
-from dgm.errors import ArchiveBusy, ArchiveCorrupt, DgmError, Infrastructure, UserError
+from dgm.errors import ArchiveBusy, ArchiveCorrupt, ArchiveHeld, DgmError, Infrastructure, UserError
 from tests.support.mounts import mounted, read_only
 
 WRITER = Path(__file__).parents[2] / "support" / "runs" / "archive_writer.py"
@@ -94,7 +93,7 @@ def test_invalid_verdicts_may_repeat_before_one_that_counts(path: Path) -> None:
 
 
 def test_same_model_call_twice_is_refused(path: Path) -> None:
-    call = ModelCalled(ActionId(3), 1, "m", "solve", Digest("a" * 64), Digest("b" * 64), Usage(1, 2, 3, 0.5))
+    call = ModelCalled(ActionId(3), 1, "m", "solve", Usage(1, 2, 3, 0.5))
     with Log.open(path, write=True) as store:
         store.append(call)
         with pytest.raises(DgmError, match="second time"):
@@ -120,7 +119,7 @@ def test_events_cannot_be_changed_or_deleted(filled: Path) -> None:
 def test_views_answer_an_ordinary_sql_shell(path: Path) -> None:
     with Log.open(path, write=True) as store:
         usage = Usage(1, 20, 3, 0.5)
-        store.append(ModelCalled(ActionId(1), 1, "m", "solve", Digest("a" * 64), Digest("b" * 64), usage))
+        store.append(ModelCalled(ActionId(1), 1, "m", "solve", usage))
         store.append(born(0))
         store.append(graded(0))
     with contextlib.closing(sqlite3.connect(path)) as connection:
@@ -154,7 +153,8 @@ def test_twenty_kills_lose_nothing_that_was_acknowledged(path: Path) -> None:
         acknowledged = int(said[-1])
         tree = Tree()
         with Log.open(path, write=False) as store:
-            fold(store, tree)
+            for item in store.read():
+                tree.apply(item)
         assert tree.seq - acknowledged in (0, 1)
 
 
@@ -202,48 +202,6 @@ def test_database_of_another_program_is_reported(path: Path) -> None:
             Log.open(path, write=write)
 
 
-def make_older(path: Path) -> None:
-    """Give a log the tables and the version of schema 3."""
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        for name in ("graded_once", "births", "resolved", "withdrawn"):
-            connection.execute(f"DROP INDEX {name}")
-        connection.execute(_GRADED_ONCE_BEFORE_4)
-        connection.execute("PRAGMA user_version = 3")
-        connection.commit()
-
-
-def layout(path: Path) -> list[tuple[str, str]]:
-    """Return the version of a log's schema, and the SQL of its objects by name."""
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        objects = connection.execute("SELECT name, sql FROM sqlite_master ORDER BY name").fetchall()
-        return [("version", str(connection.execute("PRAGMA user_version").fetchone()[0])), *objects]
-
-
-def test_an_older_log_is_migrated_only_with_its_first_new_event(filled: Path) -> None:
-    current = layout(filled)
-    make_older(filled)
-    older = layout(filled)
-    with Log.open(filled, write=True) as store:
-        assert not store.withdrawals()
-        assert len(list(store.read())) == 500
-    assert layout(filled) == older
-    with Log.open(filled, write=True) as store:
-        store.append(born(500))
-        store.append(born(501))
-        assert not store.withdrawals()
-    assert layout(filled) == current
-
-
-def test_an_older_log_stays_as_it_is_if_its_first_new_event_is_refused(path: Path) -> None:
-    with Log.open(path, write=True) as store:
-        store.append(graded(0))
-    make_older(path)
-    older = layout(path)
-    with Log.open(path, write=True) as store, pytest.raises(DgmError, match="a second time"):
-        store.append(graded(0))
-    assert layout(path) == older
-
-
 def test_newer_schema_says_to_upgrade(filled: Path) -> None:
     with contextlib.closing(sqlite3.connect(filled)) as connection:
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
@@ -256,24 +214,72 @@ def test_newer_schema_says_to_upgrade(filled: Path) -> None:
     ("seq", "change"),
     [
         (7, 'UPDATE events SET body = \'{"id": 6, "par\' WHERE seq = 7'),
-        (7, "UPDATE events SET kind = 'agent_eaten' WHERE seq = 7"),
+        (7, "UPDATE events SET body = json_set(body, '$.event', 'agent_eaten') WHERE seq = 7"),
         (7, "UPDATE events SET body = '{}' WHERE seq = 7"),
-        (7, "DELETE FROM events WHERE seq = 7"),
-        (7, "UPDATE events SET body = json_set(body, '$.id', 99) WHERE seq = 7"),
+        (7, "UPDATE events SET body = 5 WHERE seq = 7"),
         (7, "UPDATE events SET body = CAST(x'7bff7d' AS TEXT) WHERE seq = 7"),
     ],
 )
 def test_damaged_event_is_named(filled: Path, seq: int, change: str) -> None:
     with contextlib.closing(sqlite3.connect(filled)) as connection:
+        trigger = connection.execute(
+            "SELECT sql FROM sqlite_master WHERE name LIKE '%never_changed'"
+        ).fetchone()[0]
         connection.execute("DROP TRIGGER events_are_never_changed")
-        connection.execute("DROP TRIGGER events_are_never_deleted")
-        connection.execute("DROP INDEX graded_once")
-        connection.execute("DROP INDEX called_once")
-        connection.execute("DROP INDEX births")
         connection.execute(change)
+        connection.execute(trigger)
         connection.commit()
     with pytest.raises(ArchiveCorrupt, match=rf"event {seq}\b|UTF-8"):
         _open_and_fold(filled, write=False)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "CREATE TRIGGER more AFTER INSERT ON events BEGIN SELECT 1; END",
+        "CREATE TABLE others(name)",
+        "CREATE INDEX more ON events(at)",
+        "DROP VIEW agents; CREATE VIEW agents AS SELECT 1 AS id",
+        "DROP TABLE calls",
+    ],
+)
+def test_any_schema_but_that_of_a_log_is_refused(filled: Path, change: str) -> None:
+    with contextlib.closing(sqlite3.connect(filled)) as connection:
+        connection.executescript(change)
+    for write in (False, True):
+        with pytest.raises(ArchiveCorrupt, match=r"run\.db: its tables are not those that dgm makes"):
+            Log.open(filled, write=write)
+
+
+@pytest.mark.parametrize("change", [{"seconds": float("nan")}, {"number": -1}, {"model": "m" * 10_001}])
+def test_an_event_that_no_reader_would_accept_is_not_written(path: Path, change: dict[str, object]) -> None:
+    call = structs.replace(ModelCalled(ActionId(3), 1, "m", "solve"), **change)
+    with Log.open(path, write=True) as log:
+        with pytest.raises(DgmError, match="was not written"):
+            log.append(call)
+        assert (log.last, list(log.read())) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (None, ArchiveCorrupt),
+        (sqlite3.SQLITE_FULL, Infrastructure),
+        (sqlite3.SQLITE_IOERR_WRITE, Infrastructure),
+        (sqlite3.SQLITE_BUSY_SNAPSHOT, ArchiveHeld),
+        (sqlite3.SQLITE_LOCKED, ArchiveHeld),
+        (sqlite3.SQLITE_READONLY_DIRECTORY, UserError),
+        (sqlite3.SQLITE_CANTOPEN_ISDIR, UserError),
+        (sqlite3.SQLITE_IOERR_SHORT_READ, ArchiveCorrupt),
+        (sqlite3.SQLITE_CORRUPT_INDEX, ArchiveCorrupt),
+        (sqlite3.SQLITE_NOTADB, ArchiveCorrupt),
+    ],
+)
+def test_a_code_says_whose_fault_an_error_is(code: int | None, kind: type[DgmError]) -> None:
+    error = sqlite3.OperationalError("why")
+    if code is not None:
+        error.sqlite_errorcode = code
+    assert type(translate_error(Path("run.db"), error)) is kind
 
 
 def test_missing_file_is_the_users_to_mend(path: Path) -> None:
@@ -337,7 +343,9 @@ def _fill(store: Log) -> int:
 
 def _open_and_fold(path: Path, write: bool) -> None:
     with Log.open(path, write=write) as store:
-        fold(store, Tree())
+        tree = Tree()
+        for item in store.read():
+            tree.apply(item)
 
 
 def test_lock_file_names_its_holder(path: Path) -> None:
