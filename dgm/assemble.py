@@ -7,14 +7,12 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from dgm import __version__, plugins
 from dgm.analysis.goals import open_goals, refuse_unreachable
 from dgm.archive.events import Event, Recorded, RunStarted
-from dgm.archive.live_calls import remove_live_calls, write_live_calls
 from dgm.archive.run import Run
 from dgm.archive.this_machine import machine_name
 from dgm.benchmarks.grader_version import differ_in_grader, name_grader
@@ -26,25 +24,25 @@ from dgm.errors import UserError
 from dgm.gateway.journal import RunJournal
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.server import LendingRules
-from dgm.meta import registry
-from dgm.meta.editors import freeze_editor, load_editor
+from dgm.meta import operators
+from dgm.meta.operators import freeze_editor, load_editor, open_operators
 from dgm.meta.prompts import KEY as PROMPTS
 from dgm.meta.prompts import Prompts, load_frozen, load_shipped
-from dgm.meta.registry import open_operators
 from dgm.meta.seed_origin import freeze_origin
 from dgm.meta.seeds import read_seed, read_seed_with_origin, seed_of
 from dgm.models.builtin import DryRun
 from dgm.models.choose import OFFLINE, OFFLINE_VERSION, all_names, drawing_of, open_models
 from dgm.policies.registry import POLICIES, open_policy, refuse_idle
 from dgm.protocols import Benchmark, LentModel, Needs, Operator, SandboxEngine
-from dgm.sandboxes.choose import choose, publish_changes, tell_nodes
+from dgm.sandboxes.choose import choose, publish_live
 from dgm.sandboxes.engine_address import note_engine
 from dgm.sandboxes.threads import allow_threads
 from dgm.search import run_settings
-from dgm.search.availability import GatewayAvailability
 from dgm.search.endless import check_budget_ends_run
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.model_checks import prices_of
+from dgm.search.outage import GatewayAvailability
+from dgm.search.prepare import AgentIndex
 from dgm.search.run_controller import RunController
 from dgm.worker.session import LentModels, call_limits, open_session
 from dgm.worker.worker import Worker, commit_seed
@@ -165,7 +163,7 @@ def needs_of(settings: Settings) -> Mapping[str, Needs]:
     Raises:
         UserError: one is a plug-in that is not installed.
     """
-    return registry.needs_of(open_operators(settings, IMAGE, Prompts(load_shipped())))
+    return operators.needs_of(open_operators(settings, IMAGE, Prompts(load_shipped())))
 
 
 def budget_of(run: Run, settings: Settings) -> Budget:
@@ -304,14 +302,9 @@ async def open_worker(
     )
     async with (
         open_session(parts.engine, run.source(SEED), settings.limits, lent, run.config["id"]) as session,
-        publish_changes(
-            session.gateway.caller.count_live,
-            partial(write_live_calls, run.folder),
-            partial(remove_live_calls, run.folder),
-        ),
-        tell_nodes(run.folder, parts.engine),
+        publish_live(run.folder, session.gateway.caller.count_live, parts.engine),
     ):
-        yield Worker(run, session, parts.benchmark, operators_of(run, settings), settings)
+        yield Worker(run, session, parts.benchmark, operators_of(run, settings), settings, AgentIndex(run))
 
 
 @asynccontextmanager
@@ -319,6 +312,6 @@ async def search(run: Run, settings: Settings, parts: RunParts, on_event: OnEven
     """Open a search that is ready to go; ``on_event`` hears every event that it records."""
     policy = open_policy(settings, needs_of(settings))
     async with open_worker(run, settings, parts, on_event) as worker:
-        controller = RunController(run, settings, registry.needs_of(worker.operators))
+        controller = RunController(run, settings, operators.needs_of(worker.operators))
         hooks = LoopHooks(on_event, GatewayAvailability(worker.session.gateway), goals=open_goals(run))
         yield Search(controller, policy, worker, settings, hooks)

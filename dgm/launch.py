@@ -13,9 +13,9 @@ from pathlib import Path
 from dgm import assemble
 from dgm.analysis.budgets import Ending
 from dgm.api.watcher import Watcher
-from dgm.archive.begun_checks import begin_checks, end_checks
 from dgm.archive.events import Event
 from dgm.archive.finding import archive_folders
+from dgm.archive.live import begin_checks, end_checks
 from dgm.archive.run import Run, RunKind
 from dgm.config import Settings
 from dgm.consents import remember_own
@@ -26,7 +26,6 @@ from dgm.models.auto import settle_auto
 from dgm.models.choose import AUTO, all_names
 from dgm.models.reach import list_reach
 from dgm.paths import NOT_RUNS
-from dgm.policies.registry import with_recommendation
 from dgm.protocols import Checked
 from dgm.sandboxes.engine_address import check_engine
 from dgm.search.endless import check_budget_ends_run
@@ -35,7 +34,7 @@ from dgm.search.mending import change_event, withdraw_refused_verdicts
 from dgm.search.model_checks import check_models, note_checks, worst_of_checks
 from dgm.search.run_settings import require_consent
 from dgm.search.stopping import perform_until_stopped
-from dgm.worker.rehearsal import rehearse
+from dgm.worker.agent_check import rehearse
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
@@ -62,7 +61,6 @@ async def prepare(settings: Settings, watcher: Watcher) -> PreparedSession:
     """
     with watcher.step("opening the benchmark and its sandboxes"):
         parts = assemble.parts_of(settings)
-    settings = settings.model_copy(update={"policy": with_recommendation(settings.policy)})
     assemble.check_settings(settings)
     assemble.check_goals(settings.budget.budget(), settings, parts)
     settings = name_models(settings, watcher)

@@ -40,6 +40,8 @@ MAX_VALUES = 2_000
 """Characters of an object's values up to which they are recorded."""
 UNRECORDED = "its values are not recorded, because they are not all numbers, texts, lists, tuples and dicts"
 NO_NAMES: Mapping[str, str] = MappingProxyType({})
+FUNCTION_MARK = "__dgm_plugin__"
+"""Attribute of a function that settings may name; a reference to any other function may be a stranger's."""
 _HOOKS = {"__getattr__", "__getattribute__", "__del__", "__deepcopy__", "__reduce__", "__reduce_ex__"}
 """Methods that Python calls by itself, which might act on values of a stranger: ``__del__`` deletes files."""
 _VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
@@ -177,6 +179,17 @@ def check_shape(group: str, name: str, part: object, shape: Mapping[str, int | N
             raise UserError(f"{subject}: {kind}.{attribute} must take {wanted}")
 
 
+def check_function(group: str, name: str, function: Callable[..., object], count: int) -> None:
+    """Check the number of arguments of a plug-in that is a function.
+
+    Raises:
+        UserError: it takes others.
+    """
+    if not _accepts(function, count):
+        subject = f"{describe_plugin(group, name)}{_source_place(function)}"
+        raise UserError(f"{subject}: must take {count} arguments")
+
+
 def _accepts(method: Any, count: int) -> bool:  # noqa: ANN401  (any attribute)
     try:
         inspect.signature(method).bind(*range(count))
@@ -309,8 +322,9 @@ def find_object(group: str, reference: str) -> Any:  # noqa: ANN401  (whatever i
         raise UserError(
             f"{subject} cannot be imported here ({type(error).__name__}: {error}){hint}"
         ) from error
-    if _is_factory(thing) and not isinstance(thing, type):
-        raise UserError(f"{subject} is a function, which only the program that has it may pass; name a class")
+    if inspect.isroutine(thing) and not hasattr(thing, FUNCTION_MARK):
+        advice = "mark it with @policy" if group == "policies" else "name a class"
+        raise UserError(f"{subject} is a function, which only the program that has it may pass; {advice}")
     if not values:
         return thing
     try:

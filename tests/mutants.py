@@ -71,7 +71,7 @@ def name_module(path: Path) -> str:
 def find_imports(source: str) -> Iterator[str]:
     """Yield the dotted names that a module imports, ``from a import b`` as both ``a`` and ``a.b``.
 
-    A text such as ``"dgm.policies.gates:Widening"``, by which registries import, counts too.
+    A text such as ``"dgm.policies.hgm:hgm"``, by which registries import, counts too.
     """
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):

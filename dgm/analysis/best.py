@@ -28,7 +28,7 @@ def best_in(run: Run, tree: Tree) -> AgentId:
     installed here.
     """
     from dgm.config import PolicySettings
-    from dgm.policies.best_belief import best_belief  # the policies load numpy
+    from dgm.policies.recommend import best_belief  # it loads numpy
     from dgm.policies.registry import best_agent
 
     frozen = {"name": UNNAMED, **run.config.get("settings", {}).get("policy", {})}

@@ -10,8 +10,7 @@ tokens). ``endless`` refuses the cases that are known before.
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dgm.archive.deaths import CANNOT_GO_ON
-from dgm.archive.tree import Tree
+from dgm.archive.tree import CANNOT_GO_ON, Tree
 from dgm.domain import Action, Expand
 from dgm.policies.limits import births_in_flight, evaluations_left
 

@@ -11,11 +11,12 @@ same stage and the same kind of reason. Copies of known agents, and parents with
 ordinary luck of a search (``LUCK``). They end a search only if no child was ever born.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, takewhile
 
 from dgm.archive.events import AgentStillborn
+from dgm.archive.reasons import kind_of
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.errors import DgmError
@@ -99,7 +100,7 @@ def find_dead_end(tree: Tree, in_a_row: int) -> DeadEnd | None:
         return None
     least = min(in_a_row, BARREN)
     if len(deaths) >= least:
-        row = list(islice(deaths.of_last_cause(), in_a_row))
+        row = list(islice(_iter_last_cause(deaths), in_a_row))
         stage = row[0].outcome.stage
         enough = (len(row) == in_a_row and _is_parent_independent(tree, row)) or (
             len(row) >= least and _is_all_barren(tree)
@@ -108,7 +109,7 @@ def find_dead_end(tree: Tree, in_a_row: int) -> DeadEnd | None:
             return DeadEnd(len(row), {stage: len(row)}, row[0])
     if len(tree.agents) == 1 and _is_all_barren(tree):
         commonest = sorted(tree.stillborn.items(), key=lambda item: (-item[1], item[0]))
-        return DeadEnd(sum(tree.stillborn.values()), dict(commonest), next(deaths.of_last_cause()))
+        return DeadEnd(sum(tree.stillborn.values()), dict(commonest), deaths[-1])
     return None
 
 
@@ -127,6 +128,15 @@ def read_last_output(run: Run, end: DeadEnd) -> list[str]:
         return []
     lines = [line for line in printed.decode("utf-8", "replace").splitlines() if line.strip()]
     return lines[-_SHOWN_LINES:]
+
+
+def _iter_last_cause(deaths: Sequence[AgentStillborn]) -> Iterator[AgentStillborn]:
+    """Yield the latest children in a row that died of one cause, the last one first."""
+    return takewhile(lambda event: _cause_of(event) == _cause_of(deaths[-1]), reversed(deaths))
+
+
+def _cause_of(event: AgentStillborn) -> tuple[str, str]:
+    return event.outcome.stage, kind_of(event.outcome.reason).partition(" (")[0]
 
 
 def _is_parent_independent(tree: Tree, row: Sequence[AgentStillborn]) -> bool:

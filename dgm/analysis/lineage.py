@@ -44,12 +44,3 @@ class Lineage:
             patch = run.repository.diff(before, agent.commit) if before else b""
             yield LineageStep(agent, run.tree.own(agent.id), run.tree.clade(agent.id), patch)
             before = agent.commit
-
-
-def common_ancestor(tree: Tree, one: AgentId, other: AgentId) -> AgentId:
-    """Return the youngest agent from which both descend, or which is one of them.
-
-    All agents descend from the seed.
-    """
-    line = {one, *tree.ancestors(one)}
-    return max(line & {other, *tree.ancestors(other)})

@@ -52,7 +52,7 @@ from dgm.sandboxes.preparing import LOGGER
 from dgm.search.costs import max_evaluation_usd, solver_price
 from dgm.views.evaluation import EvaluationView
 from dgm.views.own_agent import AblationView, PartView
-from dgm.worker.rehearsal import rehearse
+from dgm.worker.agent_check import rehearse
 
 TURNS = "ablation.json"
 """File of the evaluation's folder: an agent's tree → the tokens of its first turn; null: it cannot start."""

@@ -10,8 +10,8 @@ from dgm.archive.approvals import ApprovalAnswer, UnreadableApproval, WaitingChi
 from dgm.archive.events import ActionLost, AgentBorn, AgentStillborn
 from dgm.archive.finding import find_run
 from dgm.archive.history import writer
+from dgm.archive.live import stop_run
 from dgm.archive.run import Run, RunKind
-from dgm.archive.stop_request import stop_run
 from dgm.domain import ActionId
 from dgm.errors import UserError
 from dgm.render.safe import one_line

@@ -60,14 +60,14 @@ from dgm.paths import SEEDS
 from dgm.protocols import Benchmark
 from dgm.replay.again import choose_sandbox
 from dgm.sandboxes.engine_address import use_engine
-from dgm.search.availability import GatewayAvailability
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.model_checks import note_checks
+from dgm.search.outage import GatewayAvailability
 from dgm.search.run_controller import RunController
 from dgm.search.run_settings import require_consent
 from dgm.simulation import check_performed
 from dgm.views.evaluation import EvaluationView
-from dgm.worker.rehearsal import rehearse
+from dgm.worker.agent_check import rehearse
 
 MAX_ATTEMPTS = 100
 SETTABLE = ("models", "providers", "limits", "benchmarks", "grading", "workers", "sandbox", "scale")

@@ -30,9 +30,9 @@ from dgm.evaluation.control import (
 from dgm.evaluation.schedule import EvaluationProgress, enter_agent, find_entered
 from dgm.models.choose import BUILTIN, names_by_role
 from dgm.render import fmt
-from dgm.search.availability import GatewayAvailability
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.model_checks import check_models, note_checks
+from dgm.search.outage import GatewayAvailability
 from dgm.search.run_controller import RunController
 from dgm.search.run_settings import require_consent
 from dgm.search.stopping import perform_until_stopped

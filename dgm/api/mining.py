@@ -4,6 +4,9 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
+
+from pydantic import create_model
 
 from dgm.api.arguments import SettingValues, check_amount, use_settings
 from dgm.api.running import run_session
@@ -15,7 +18,7 @@ from dgm.config import Settings, resolve_mining
 from dgm.domain import Budget
 from dgm.errors import UserError
 from dgm.messages import Request
-from dgm.meta.answers import ask_until_readable, read_object
+from dgm.meta.answers import Answer, ask_until_readable, read_answer
 from dgm.protocols import SandboxEngine
 from dgm.sandboxes.building import SandboxBuilder
 from dgm.sandboxes.choose import choose
@@ -132,8 +135,11 @@ async def _open_asking(
     async with open_solver(engine, settings, UsageJournal(), budget=Budget(usd=max_usd)) as bench:
 
         async def ask(request: Request, keys: Sequence[str], skeleton: str) -> Mapping[str, object]:
-            return await ask_until_readable(
-                bench, request, lambda text: read_object(text, keys), RETRIES, "solve", skeleton
+            fields: Any = dict.fromkeys(keys, (object, ...))
+            kind = create_model("Statement", __base__=Answer, **fields)
+            answer = await ask_until_readable(
+                bench, request, lambda text: read_answer(kind, text), RETRIES, "solve", skeleton
             )
+            return answer.model_dump()
 
         yield ask

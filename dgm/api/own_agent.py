@@ -26,8 +26,7 @@ from dgm.sandboxes.choose import choose
 from dgm.search.model_checks import prices_of
 from dgm.steps import OnStep, Step, ignore
 from dgm.views.own_agent import AgentCheckView, Finding, NewAgentView
-from dgm.worker.inspection import Inspection, inspect_agent
-from dgm.worker.own_start import find_start_seconds
+from dgm.worker.agent_check import Inspection, find_start_seconds, inspect_agent
 from dgm.worker.session import UsageJournal
 from dgm.worker.solving import SolveRequest, SolveResult, solve
 

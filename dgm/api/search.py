@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,7 @@ from dgm.domain import Budget
 from dgm.errors import UserError
 from dgm.models.reach import file_models, require_own_file
 from dgm.models.scripted import Script
-from dgm.policies.composed import Composition
-from dgm.protocols import Benchmark, Operator, Policy
+from dgm.protocols import Benchmark, Operator
 from dgm.sandboxes.engine_address import use_engine
 from dgm.search.mending import SETTABLE
 
@@ -42,7 +41,7 @@ class Evolution(Results):
         budget: arguments.Budget | None = None,
         settings: SettingValues | None = None,
         regrade: bool = False,
-        objects: Sequence[Policy | Operator] = (),
+        objects: Sequence[object] = (),
         allow_paid: bool = False,
         on_event: OnEvent | None = None,
         watcher: Watcher | None = None,
@@ -72,7 +71,7 @@ class Evolution(Results):
         """
         watcher = watcher or Watcher(on_event, allow_paid=allow_paid)
         for thing in objects:
-            name_of("policies" if hasattr(thing, "next") else "operators", thing)
+            name_of("operators" if hasattr(thing, "make") else "policies", thing)
         others, engine = split_engine(settings)
         limits = {"budget.usd": max_usd, "budget.evaluations": max_evaluations}
         limits |= budget.settings() if budget else {}
@@ -98,7 +97,7 @@ def evolve(
     agent: str | Path | None = None,
     benchmark: str | Path | Benchmark | None = None,
     model: str | Script | None = None,
-    policy: str | Policy | type | Composition | None = None,
+    policy: str | object | None = None,
     operators: Sequence[str | Operator | type] | str | None = None,
     max_usd: float | None = None,
     max_evaluations: int | None = None,
@@ -188,7 +187,7 @@ def settings_of_arguments(
     agent: str | Path | None = None,
     benchmark: str | Path | Benchmark | None = None,
     model: str | Script | None = None,
-    policy: str | Policy | type | Composition | None = None,
+    policy: str | object | None = None,
     operators: Sequence[str | Operator | type] | str | None = None,
     max_usd: float | None = None,
     max_evaluations: int | None = None,
@@ -205,7 +204,7 @@ def settings_of_arguments(
         "budget.evaluations": max_evaluations,
         "workers": workers,
         "seed": seed,
-        **_policy_settings(policy),
+        "policy.name": name_of("policies", policy),
     }
     return {key: value for key, value in values.items() if value is not None}
 
@@ -246,9 +245,3 @@ def _join_operators(operators: Sequence[Any] | str | None) -> str | None:
     if operators is None or isinstance(operators, str):
         return operators
     return "+".join(str(name_of("operators", operator)) for operator in operators)
-
-
-def _policy_settings(policy: Any) -> Mapping[str, Any]:  # noqa: ANN401  (a name or any object)
-    """Return the settings of a policy; a composition is the usual policy with its parts exchanged."""
-    parts = asdict(policy) if isinstance(policy, Composition) else {"name": name_of("policies", policy)}
-    return {f"policy.{part}": value for part, value in parts.items()}

@@ -41,8 +41,8 @@ from dgm.search.run_settings import require_consent
 from dgm.simulation import check_performed
 from dgm.views.values import UsageView, View
 from dgm.worker import solving
+from dgm.worker.agent_check import rehearse
 from dgm.worker.leaving import format_left_out
-from dgm.worker.rehearsal import rehearse
 from dgm.worker.session import UsageJournal
 from dgm.worker.user_repository import user_files, write_back
 

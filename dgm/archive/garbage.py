@@ -41,7 +41,7 @@ _PARTS = frozenset(
         "events.lock",
         "agents.git",
     }
-    | {"traces", "holdout", "approvals", "checks.json", "calls.json", "nodes.json", STOP_FILE}
+    | {"traces", "holdout", "approvals", "checks.json", "calls.json", "nodes.json", "live.json", STOP_FILE}
 )
 """Names of the parts of a run's folder, excluding the runs inside it."""
 _PACKING = frozenset({"run", "pack"})

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from dgm.archive.events import ChildProposed, Recorded, TaskGraded
-from dgm.archive.lock import is_locked
-from dgm.archive.lock_holder import LARGEST, Holder, parse_holder
+from dgm.archive.lock import MAX_BYTES, Holder, is_locked, parse_holder
 from dgm.archive.log import Log
 from dgm.archive.run import Run
 from dgm.bounded_reading import read_file
@@ -105,7 +104,7 @@ def writer(folder: Path) -> Holder | None:
     """
     lock = folder / "run.lock"
     try:
-        holder = parse_holder(read_file(lock, LARGEST))
+        holder = parse_holder(read_file(lock, MAX_BYTES))
     except (OSError, ValueError):
         return None
     return holder if not holder.is_known or is_locked(lock) else None

@@ -3,19 +3,65 @@
 import contextlib
 import errno
 import fcntl
+import json
 import os
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
-from dgm.archive.live_file import remove_live_file
-from dgm.archive.lock_holder import LARGEST, describe_this_process, parse_holder
+from dgm.archive.this_machine import boot, machine_name, pid_space
+from dgm.bounded_reading import parse_json
 from dgm.errors import ArchiveBusy, Infrastructure, UserError
 
 STOP_FILE = "stop.json"
 """File beside a lock that asks its holder to end; it holds for one holder only."""
+MAX_BYTES = 1_000
+"""Maximum size of a lock's file in bytes."""
 _PAUSES_S = (0.001, 0.01, 0.05)
+
+
+class Holder(NamedTuple):
+    """A process that took the lock last; whether it still holds it is the kernel's to say."""
+
+    pid: int
+    host: str
+    """Name of its host, for people. A stranger may have written it: not neutralised."""
+    is_reachable: bool
+    """True if this process sees the other one under the number ``pid``."""
+    is_known: bool
+    """True if the lock can be asked here: the holder runs on the same kernel."""
+
+
+def describe_this_process() -> bytes:
+    """Return the content of a lock's file that this process holds."""
+    return json.dumps(
+        {
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "machine": machine_name(),
+            "boot": boot(),
+            "pids": pid_space(),
+        }
+    ).encode()
+
+
+def parse_holder(data: bytes) -> Holder:
+    """Return the holder that a lock's file names.
+
+    Raises:
+        ValueError: it names none.
+    """
+    try:
+        record = parse_json(data)
+        pid, host, machine = int(record["pid"]), str(record["host"]), record["machine"]
+    except (LookupError, TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"no holder of a lock: {error}") from error
+    is_same_boot = bool(boot()) and record.get("boot") == boot()
+    is_reachable = record.get("pids") == pid_space()
+    return Holder(pid, host, is_reachable, machine == machine_name() or is_same_boot)
 
 
 class WriterLock:
@@ -35,8 +81,9 @@ class WriterLock:
             raise error_of_write(path, error) from error
         try:
             _take(self._fd)
-            remove_live_file(self._request)
-            self._write_holder()
+            self._remove_request()
+            os.ftruncate(self._fd, 0)
+            os.pwrite(self._fd, describe_this_process(), 0)
         except BlockingIOError as error:
             message = f"{path.parent}: already being written by {self._read_holder()}; stop that one first"
             os.close(self._fd)
@@ -48,17 +95,17 @@ class WriterLock:
     def close(self) -> None:
         """Release the lock."""
         if self._fd >= 0:
-            remove_live_file(self._request)
+            self._remove_request()
             os.close(self._fd)
             self._fd = -1
 
-    def _write_holder(self) -> None:
-        os.ftruncate(self._fd, 0)
-        os.pwrite(self._fd, describe_this_process(), 0)
+    def _remove_request(self) -> None:
+        with contextlib.suppress(OSError):
+            self._request.unlink(missing_ok=True)
 
     def _read_holder(self) -> str:
         try:
-            holder = parse_holder(os.pread(self._fd, LARGEST, 0))
+            holder = parse_holder(os.pread(self._fd, MAX_BYTES, 0))
         except ValueError:
             return "another process"
         return f"pid {holder.pid} on {holder.host}"

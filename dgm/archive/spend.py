@@ -1,6 +1,5 @@
-"""Usage of model calls: in total, by role and model, and per action. A million actions fit in a few megabytes."""
+"""Usage of model calls: in total, by role and model, and per action."""
 
-from array import array
 from collections.abc import Mapping
 from dataclasses import fields
 from operator import add, attrgetter
@@ -25,10 +24,7 @@ class Spend:
         # Fields of a Usage in order: creating a Usage for each of a million sums would take most of the time.
         self._total: tuple[Any, ...] = _NOTHING
         self._by: dict[tuple[str, str], tuple[Any, ...]] = {}
-        self._calls = array("q")
-        self._input = array("q")
-        self._output = array("q")
-        self._usd = array("d")
+        self._of: dict[ActionId, tuple[Any, ...]] = {}
         self._open: dict[Key, CallStarted] = {}
         self._cut: dict[Key, CallBooked] = {}
 
@@ -45,6 +41,20 @@ class Spend:
         """
         return MappingProxyType(self._cut)
 
+    @property
+    def total(self) -> Usage:
+        """The sum over all calls."""
+        return Usage(*self._total)
+
+    @property
+    def by(self) -> Mapping[tuple[str, str], Usage]:
+        """Role and model → the sum over their calls."""
+        return {who: Usage(*sums) for who, sums in self._by.items()}
+
+    def of(self, action: ActionId) -> Usage:
+        """Return the sum over one action's calls; zero if it made none. Token details are not kept."""
+        return Usage(*self._of.get(action, ())[:4])
+
     def apply(self, event: ModelCalled | CallStarted | CallBooked | ModelLearned | ModelNoted) -> None:
         """Fold one event in."""
         match event:
@@ -57,45 +67,19 @@ class Spend:
                 self._cut.pop((action, number), None)
                 if still_open:
                     self._cut[action, number] = event
-                self.add(action, usage, (role, model))
+                self._add(action, usage, (role, model))
             case ModelLearned(model, usage=usage) if usage.calls:
-                self.add(NO_ACTION, usage, (CHECK_ROLE, model))
+                self._add(NO_ACTION, usage, (CHECK_ROLE, model))
             case _:
                 pass
 
     def called(self, action: ActionId, number: int, usage: Usage, who: tuple[str, str]) -> None:
         """Fold in an answered call; ``who`` is its role and model."""
-        if self._open:
-            self._open.pop((action, number), None)
-        self.add(action, usage, who)
+        self._open.pop((action, number), None)
+        self._add(action, usage, who)
 
-    @property
-    def total(self) -> Usage:
-        """The sum over all calls."""
-        return Usage(*self._total)
-
-    @property
-    def by(self) -> Mapping[tuple[str, str], Usage]:
-        """Role and model → the sum over their calls."""
-        return {who: Usage(*sums) for who, sums in self._by.items()}
-
-    def add(self, action: ActionId, usage: Usage, who: tuple[str, str]) -> None:
-        """Add one call to its action, to its role and model (``who``), and to the total."""
+    def _add(self, action: ActionId, usage: Usage, who: tuple[str, str]) -> None:
         amounts = _amounts(usage)
-        self._by[who] = tuple(map(add, self._by.get(who, _NOTHING), amounts))
         self._total = tuple(map(add, self._total, amounts))
-        missing = action + 1 - len(self._calls)
-        if missing > 0:
-            for column in (self._calls, self._input, self._output):
-                column.extend([0] * missing)
-            self._usd.extend([0.0] * missing)
-        self._calls[action] += usage.calls
-        self._input[action] += usage.input_tokens
-        self._output[action] += usage.output_tokens
-        self._usd[action] += usage.usd
-
-    def of(self, action: ActionId) -> Usage:
-        """Return the sum over one action's calls; zero if it made none. Token details are not kept."""
-        if not 0 <= action < len(self._calls):
-            return Usage()
-        return Usage(self._calls[action], self._input[action], self._output[action], self._usd[action])
+        self._by[who] = tuple(map(add, self._by.get(who, _NOTHING), amounts))
+        self._of[action] = tuple(map(add, self._of.get(action, _NOTHING), amounts))

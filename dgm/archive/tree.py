@@ -1,21 +1,22 @@
-"""The tree of agents as a fold of the events: parents and children, verdicts of each agent, actions in flight.
+"""The tree of agents as a fold of the events: descent, verdicts of each agent, actions in flight.
 
 A verdict is added to its agent and to every ancestor when it is applied. So the tally of a clade (an agent and all its
 descendants; clade metaproductivity, arXiv:2510.21614, section 3) is read in O(1), and reading never recomputes
-anything. The policies choose the next step; the store keeps the events on disk.
+anything. The policies choose the next step; the log keeps the events on disk.
 """
 
 import sys
-from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dgm.archive.approvals import WaitingChild
-from dgm.archive.clades import update_clades
-from dgm.archive.deaths import CANNOT_GO_ON, StillbornStreak, forget_all, may_mend
 from dgm.archive.events import (
     ActionLost,
     ActionStarted,
@@ -29,6 +30,7 @@ from dgm.archive.events import (
     ModelCalled,
     ModelLearned,
     ModelNoted,
+    NoteKind,
     Recorded,
     RunChanged,
     RunPaused,
@@ -37,12 +39,7 @@ from dgm.archive.events import (
     TaskGraded,
     VerdictWithdrawn,
 )
-from dgm.archive.flips import FlipCounts, flip
-from dgm.archive.genealogy import Genealogy
-from dgm.archive.model_facts import ModelFacts
 from dgm.archive.spend import Spend
-from dgm.archive.watch import Watch
-from dgm.archive.withdrawals import Withdrawals
 from dgm.domain import (
     Action,
     ActionId,
@@ -58,44 +55,129 @@ from dgm.domain import (
 )
 from dgm.errors import ArchiveCorrupt
 
+if TYPE_CHECKING:
+    from networkx import DiGraph
 
-class Tree(Genealogy):
-    """The state of a run according to its events, held in memory.
+Column = NDArray[np.int64]
+CANNOT_GO_ON = "cannot go on"
+"""The reason in ``RunStopped`` when a session ended because its children die."""
+MENDING_SECTIONS = frozenset({"models", "providers", "limits", "sandbox"})
+"""Sections of the settings whose change may remove the cause of stillbirths."""
 
-    The numeric columns (one entry per agent, indexed by its id) are plain arrays, so that ``numpy.array(column)``
-    copies them at once. Treat them as read-only. Views that the methods return are live: they change with the next
-    event, never by being read.
+
+@dataclass(slots=True)
+class Watch:
+    """Wall time over all sessions, without the time between them; a fold of the times of events, in Unix seconds."""
+
+    began: float = 0.0
+    """Unix time at which the last session began; 0 before the first event."""
+    last: float = 0.0
+    """Unix time of the last event; 0 before the first one."""
+    _closed: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Summed time from first to last event of each session, in seconds."""
+        return self._closed + self.last - self.began
+
+    def begin(self, at: float) -> None:
+        """Begin a session; the time since the last one does not count."""
+        self._closed = self.seconds
+        self.began = self.last = at
+
+    def passed(self, at: float) -> None:
+        """Note the time of an event. If the clock was set back, no time is subtracted."""
+        if not self.began:
+            self.began = at
+        self.last = max(self.last, at)
+
+
+class ModelFacts:
+    """Learned facts about the models of a run.
+
+    Attributes:
+        abilities: model → all known abilities, in the form that ``dgm.models.abilities`` writes.
+        words: model → learned facts as text, in order, each once.
+        waits: the last noted wait; None if there was none.
     """
 
     def __init__(self) -> None:
-        super().__init__()
-        self.own_resolved = array("q")
-        self.own_unresolved = array("q")
-        self.clade_resolved = array("q")
-        self.clade_unresolved = array("q")
-        self.tried_count = array("q")
-        """Number of tasks per agent that ``tried`` names."""
-        self.pending_evaluations = array("q")
-        self.expansions = array("q")
-        """Expansions started with the agent as first parent; a repeated expansion counts once."""
+        self.abilities: dict[str, Mapping[str, Any]] = {}
+        self.words: dict[str, dict[str, None]] = {}
+        self.waits: ModelNoted | None = None
+
+    def apply(self, event: ModelLearned | ModelNoted) -> None:
+        """Fold in one event."""
+        if isinstance(event, ModelLearned):
+            self.abilities[event.model] = event.abilities
+        elif event.kind is NoteKind.WAITS:
+            self.waits = event
+            return
+        if event.words or isinstance(event, ModelNoted):
+            self.words.setdefault(event.model, {})[event.words] = None
+
+
+class Tree:
+    """The state of a run according to its events, held in memory.
+
+    Columns are views with an entry per agent, by its id. Copy a column to keep it: it changes with the next verdict,
+    and a birth replaces it. Mappings that methods return are live, too; reading never changes anything.
+    """
+
+    own_resolved: Column
+    own_unresolved: Column
+    clade_resolved: Column
+    clade_unresolved: Column
+    depths: Column
+    """Number of steps to the seed along first parents."""
+    tried_count: Column
+    """Number of tasks that ``tried`` names."""
+    pending_evaluations: Column
+    expansions: Column
+    """Expansions started with the agent as first parent; a repeated expansion counts once."""
+    barren: Column
+    """Stillborn children with the agent as first parent, since its last child that was born.
+
+    Children rejected by a person, or by a time-out in a person's place, do not count: they could be made. All counts
+    are reset after a session that could not go on, when changed settings may remove the cause.
+    """
+    flip_balance: Column
+    """Tasks gained minus tasks lost against the agent's parents; 0 unless ``counts_flips``.
+
+    Flips are a term of release engineering: reject a release that breaks more than it fixes (AgentDevel).
+    """
+    COLUMNS = (
+        "own_resolved",
+        "own_unresolved",
+        "clade_resolved",
+        "clade_unresolved",
+        "depths",
+        "tried_count",
+        "pending_evaluations",
+        "expansions",
+        "barren",
+        "flip_balance",
+    )
+
+    def __init__(self) -> None:
+        self.counts_flips = False
+        """Whether agents that lost more than they gained may not have children."""
         self.expansions_begun = 0
         """Expansions started over all agents."""
         self.expansions_in_flight = 0
         """Expansions that run or wait to be repeated; those whose child waits for a person are not included."""
-        self.barren = array("q")
-        """Stillborn children with the agent as first parent, since its last child that was born.
+        self.deaths: list[AgentStillborn] = []
+        """Stillborn children of the session since the last child that was born or waits for a person.
 
-        Children rejected by a person, or by a time-out in a person's place, do not count: they could be made. All
-        counts are reset after a session that could not go on, when changed settings may remove the cause.
+        Children rejected by a person, or by a time-out in a person's place, do not count: they could be made.
         """
-        self.deaths = StillbornStreak()
         self.evaluations = 0
         """Evaluations graded resolved or unresolved; every attempt counts."""
         self.invalid = 0
+        self.withdrawn = 0
+        """Number of withdrawn verdicts."""
         self.budget = Budget()
         self.tasks: tuple[TaskId, ...] = ()
-        self.flips = FlipCounts()
-        self.withdrawals = Withdrawals()
         self.changes: list[tuple[int, Mapping[str, Any]]] = []
         """Changed settings, nested, each with the number of its event."""
         self.seq = 0
@@ -107,6 +189,12 @@ class Tree(Genealogy):
         """Why the run waits for its provider; empty if it does not wait."""
         self.refusals = 0
         """Number of agents' requests that the gateway refused."""
+        self.model_calls, self.model_facts = Spend(), ModelFacts()
+        self._agents: list[Agent] = []
+        self._children: list[list[AgentId]] = []
+        self._crossed = bytearray()
+        """Whether the agent is a crossover or descends from one along first parents."""
+        self._aims: dict[ActionId, str] = {}
         self._verdicts: list[dict[TaskId, Verdict | None]] = []
         self._pending: dict[ActionId, Action] = {}
         self._redo: dict[ActionId, Action] = {}
@@ -114,11 +202,76 @@ class Tree(Genealogy):
         self._restarts: dict[ActionId, int] = {}
         self._child_numbers: dict[ActionId, int] = {}
         self._stillborn: dict[str, int] = {}
-        self.model_calls, self.model_facts = Spend(), ModelFacts()
+        self._withdrawals: dict[ActionId, list[tuple[int, ...]]] = {}
         self._watch = Watch()
         self._deferred = False
+        self._table = np.zeros((len(self.COLUMNS), 16), dtype=np.int64)
+        self._graph: DiGraph[int] | None = None
+        self._cut_columns()
 
-    # Queries
+    # Descent
+
+    @property
+    def agents(self) -> Sequence[Agent]:
+        """All members of the archive, in order of birth; an agent's id is its index."""
+        return self._agents
+
+    @property
+    def graph(self) -> "DiGraph[int]":
+        """The genealogy: an edge from each parent to its child, with ``order`` 0 for the lineage parent.
+
+        It is live; copy it to change it. It is made when first asked for: importing ``networkx`` takes as long as a
+        command that needs no graph.
+        """
+        if self._graph is None:
+            from networkx import DiGraph
+
+            self._graph = DiGraph()
+        for agent in self._agents[len(self._graph) :]:
+            self._graph.add_node(agent.id)
+            for order, parent in enumerate(agent.parents):
+                self._graph.add_edge(parent, agent.id, order=order)
+        return self._graph
+
+    def aim(self, agent: AgentId) -> str:
+        """Return in one word the weakness that the agent's operator set out to fix; empty if it named none."""
+        return self._aims.get(self._agents[agent].action, "")
+
+    def children(self, agent: AgentId) -> Sequence[AgentId]:
+        """Return the agents that name this one as a parent, in order of birth."""
+        return self._children[agent]
+
+    def first_parent(self, agent: AgentId) -> AgentId | None:
+        """Return the lineage parent of the agent; ``None`` for a seed."""
+        parents = self._agents[agent].parents
+        return parents[0] if parents else None
+
+    def depth(self, agent: AgentId) -> int:
+        """Return the number of steps to the seed along first parents."""
+        return int(self.depths[agent])
+
+    def ancestors(self, agent: AgentId) -> Iterator[AgentId]:
+        """Yield all ancestors down to the seed, each once and never before its descendants."""
+        # Five times as fast as networkx.ancestors, and every verdict asks.
+        parents = self._agents[agent].parents
+        while len(parents) == 1:
+            yield parents[0]
+            parents = self._agents[parents[0]].parents
+        waiting = set(parents)
+        while waiting:
+            nearest = max(waiting)
+            yield nearest
+            waiting.discard(nearest)
+            waiting.update(self._agents[nearest].parents)
+
+    def common_ancestor(self, agent: AgentId, other: AgentId) -> AgentId:
+        """Return the youngest agent from which both descend, or which is one of them."""
+        from networkx import ancestors
+
+        line = {agent, *ancestors(self.graph, agent)}
+        return AgentId(max(line & {other, *ancestors(self.graph, other)}))
+
+    # Verdicts and actions
 
     @property
     def pending(self) -> Mapping[ActionId, Action]:
@@ -135,6 +288,62 @@ class Tree(Genealogy):
         """Number of expansions without a child, by the stage that failed."""
         return MappingProxyType(self._stillborn)
 
+    def to_redo(self) -> Mapping[ActionId, Action]:
+        """Return actions to repeat: lost or invalid, not running and not given up."""
+        return MappingProxyType(self._redo)
+
+    def tries(self, action: ActionId) -> int:
+        """Return the number of starts of the action."""
+        return int(0 < action < self.next_action) + self._restarts.get(action, 0)
+
+    def child_number(self, action: ActionId) -> int:
+        """Return the number of expansions of the same first parent that were started before this one."""
+        return self._child_numbers[action]
+
+    def own(self, agent: AgentId) -> Tally:
+        """Return the tally of the agent's own verdicts."""
+        return Tally(int(self.own_resolved[agent]), int(self.own_unresolved[agent]))
+
+    def clade(self, agent: AgentId) -> Tally:
+        """Return the tally of the agent and all its descendants, each descendant once."""
+        return Tally(int(self.clade_resolved[agent]), int(self.clade_unresolved[agent]))
+
+    def tried(self, agent: AgentId) -> AbstractSet[TaskId]:
+        """Return tasks whose first attempt was started: graded, running, to be repeated, or given up."""
+        return self._verdicts[agent].keys()
+
+    def verdict(self, agent: AgentId, task: TaskId) -> Verdict | None:
+        """Return the verdict of the first attempt; ``None`` if there is none (yet)."""
+        return self._verdicts[agent].get(task)
+
+    def verdicts(self, agent: AgentId) -> Mapping[TaskId, Verdict | None]:
+        """Return ``verdict`` for each task that the agent has tried."""
+        return MappingProxyType(self._verdicts[agent])
+
+    def flip(self, agent: AgentId, task: TaskId) -> int:
+        """Return 1 if the agent gained the task, -1 if it lost it, 0 otherwise, by first attempts.
+
+        Gained: the agent resolved the task, at least one parent has tried it, and no parent resolved it. Lost: the
+        agent did not resolve it, and a parent did. The value may change with a later verdict of a parent.
+        """
+        verdict = self.verdict(agent, task)
+        if verdict is None:
+            return 0
+        parents = [self.verdict(parent, task) for parent in self._agents[agent].parents]
+        if Verdict.RESOLVED in parents:
+            return 0 if verdict is Verdict.RESOLVED else -1
+        return int(verdict is Verdict.RESOLVED and Verdict.UNRESOLVED in parents)
+
+    def times_withdrawn(self, action: ActionId) -> int:
+        """Return how often the action's verdict was withdrawn, because its agent had been refused its model."""
+        return len(self._withdrawals.get(action, ()))
+
+    def void_calls(self, action: ActionId) -> frozenset[int]:
+        """Return the numbers of model calls whose recorded answers are not served again to the action."""
+        return frozenset().union(*self._withdrawals.get(action, ()))
+
+    # Spend and time
+
     @property
     def spend_by(self) -> Mapping[tuple[str, str], Usage]:
         """Total usage of model calls by role and model."""
@@ -144,6 +353,10 @@ class Tree(Genealogy):
     def spend(self) -> Usage:
         """Total usage of all model calls; calls cut off by a process's death count at their worst case."""
         return self.model_calls.total
+
+    def spend_of(self, action: ActionId) -> Usage:
+        """Return the usage of one action's model calls over all its tries."""
+        return self.model_calls.of(action)
 
     @property
     def wall_seconds(self) -> float:
@@ -160,42 +373,6 @@ class Tree(Genealogy):
         """Unix time of the last event; 0 before the first one."""
         return self._watch.last
 
-    def spend_of(self, action: ActionId) -> Usage:
-        """Return the usage of one action's model calls over all its tries."""
-        return self.model_calls.of(action)
-
-    def to_redo(self) -> Mapping[ActionId, Action]:
-        """Return actions to repeat: lost or invalid, not running and not given up."""
-        return MappingProxyType(self._redo)
-
-    def tries(self, action: ActionId) -> int:
-        """Return the number of starts of the action."""
-        return int(0 < action < self.next_action) + self._restarts.get(action, 0)
-
-    def child_number(self, action: ActionId) -> int:
-        """Return the number of expansions of the same first parent that were started before this one."""
-        return self._child_numbers[action]
-
-    def own(self, agent: AgentId) -> Tally:
-        """Return the tally of the agent's own verdicts."""
-        return Tally(self.own_resolved[agent], self.own_unresolved[agent])
-
-    def clade(self, agent: AgentId) -> Tally:
-        """Return the tally of the agent and all its descendants, each descendant once."""
-        return Tally(self.clade_resolved[agent], self.clade_unresolved[agent])
-
-    def tried(self, agent: AgentId) -> AbstractSet[TaskId]:
-        """Return tasks whose first attempt was started: graded, running, to be repeated, or given up."""
-        return self._verdicts[agent].keys()
-
-    def verdict(self, agent: AgentId, task: TaskId) -> Verdict | None:
-        """Return the verdict of the first attempt; ``None`` if there is none (yet)."""
-        return self._verdicts[agent].get(task)
-
-    def verdicts(self, agent: AgentId) -> Mapping[TaskId, Verdict | None]:
-        """Return ``verdict`` for each task that the agent has tried."""
-        return MappingProxyType(self._verdicts[agent])
-
     # Updates
 
     def apply(self, recorded: Recorded) -> None:
@@ -209,27 +386,30 @@ class Tree(Genealogy):
                 self.graded(action, outcome.agent, outcome.task, outcome.attempt, outcome.verdict)
             case ActionStarted(action, what, again):
                 self.started(action, what, again)
-            case ModelCalled() | CallStarted() | CallBooked() | ModelLearned() | ModelNoted():
+            case ModelCalled() | CallStarted() | CallBooked():
                 self.model_calls.apply(recorded.event)
-                self.model_facts.apply(recorded.event)
+            case ModelLearned() | ModelNoted() as event:
+                self.model_calls.apply(event)
+                self.model_facts.apply(event)
             case CallRefused(status=status):
                 self.refusals += status >= 400
             case ChildProposed(action, child):
                 self._forget(action)
-                self.deaths.forget()
+                self.deaths.clear()
                 self._waiting[action] = WaitingChild(child, recorded.at)
-            case AgentBorn():
-                self._born(recorded.event)
-            case AgentStillborn(action, dead):
+            case AgentBorn() as event:
+                self._bear(event)
+            case AgentStillborn(action, dead) as event:
                 self._forget(action)
                 self._stillborn[dead.stage] = self._stillborn.get(dead.stage, 0) + 1
-                self.barren[dead.parents[0]] += not dead.decided
-                self.deaths.add(recorded.event)
+                if not dead.decided:
+                    self.barren[dead.parents[0]] += 1
+                    self.deaths.append(event)
             case ActionLost(action, _, final):
                 self._lose(action, final)
             case VerdictWithdrawn(action, _, what, verdict, _, calls):
                 self._withdraw(action, what, verdict)
-                self.withdrawals.add(action, calls)
+                self._withdrawals.setdefault(action, []).append(calls)
             case event:
                 self._apply_to_run(event, recorded)
         self.passed(recorded.seq, recorded.at)
@@ -237,16 +417,16 @@ class Tree(Genealogy):
     def _apply_to_run(self, event: Event, recorded: Recorded) -> None:
         match event:
             case RunStarted(budget, tasks):
-                self.flips.counts = event.flips
-                self.deaths.forget()
+                self.counts_flips = event.flips
+                self.deaths.clear()
                 if self.stop_reason == CANNOT_GO_ON:
-                    forget_all(self.barren)
+                    self.barren[:] = 0
                 self.budget, self.tasks, self.stop_reason, self.paused = budget, tasks, "", ""
                 self._watch.begin(recorded.at)
             case RunChanged(settings):
                 self.changes.append((recorded.seq, settings))
-                if may_mend(settings):
-                    forget_all(self.barren)
+                if not MENDING_SECTIONS.isdisjoint(settings):
+                    self.barren[:] = 0
             case RunPaused(reason):
                 self.paused = reason
             case RunStopped(reason):
@@ -267,16 +447,15 @@ class Tree(Genealogy):
         self.paused = ""
         if again:
             self._restarts[action] = self._restarts.get(action, 0) + 1
-        if action >= self.next_action:
-            self.next_action = ActionId(action + 1)
+        self.next_action = max(self.next_action, ActionId(action + 1))
         if isinstance(what, Evaluate):
             self.pending_evaluations[what.agent] += 1
             if what.attempt == 0:
-                self._try(what.agent, what.task, None)
+                self._record(what.agent, what.task, None)
             return
         self.expansions_in_flight += 1
         if action not in self._child_numbers:
-            self._child_numbers[action] = self.expansions[what.parents[0]]
+            self._child_numbers[action] = int(self.expansions[what.parents[0]])
             self.expansions[what.parents[0]] += 1
             self.expansions_begun += 1
             if what.aim:
@@ -293,6 +472,12 @@ class Tree(Genealogy):
             self._judge(agent, task, verdict)
         self._count(agent, verdict, 1)
 
+    def _lose(self, action: ActionId, final: bool) -> None:
+        what = self._forget(action)
+        if what is not None and not final:
+            self._redo[action] = what
+            self.expansions_in_flight += isinstance(what, Expand)
+
     def _withdraw(self, action: ActionId, what: Evaluate, verdict: Verdict) -> None:
         known = self._verdicts[what.agent].get(what.task) if what.attempt == 0 else verdict
         if known is not verdict or verdict is Verdict.INVALID or action in self._pending:
@@ -301,14 +486,15 @@ class Tree(Genealogy):
             self._judge(what.agent, what.task, None)
         self._count(what.agent, verdict, -1)
         self._redo[action] = what
+        self.withdrawn += 1
 
     def _count(self, agent: AgentId, verdict: Verdict, times: int) -> None:
-        resolved = times if verdict is Verdict.RESOLVED else 0
+        own, clade = 0, 2  # rows of resolved verdicts; those of unresolved ones follow
+        row = verdict is not Verdict.RESOLVED
         self.evaluations += times
-        self.own_resolved[agent] += resolved
-        self.own_unresolved[agent] += times - resolved
+        self._table[own + row, agent] += times
         if not self._deferred:
-            self._add_to_clades(agent, resolved, times - resolved)
+            self._table[clade + row, [agent, *self.ancestors(agent)]] += times
 
     @contextmanager
     def many(self) -> Iterator[None]:
@@ -316,82 +502,87 @@ class Tree(Genealogy):
 
         This makes opening a long run several times faster.
         """
-        before = self.own_resolved[:], self.own_unresolved[:]
+        before = self._table[:2, : len(self._agents)].copy()
         self._deferred = True
         try:
             yield
         finally:
             self._deferred = False
-            own, clade = (
-                (self.own_resolved, self.own_unresolved),
-                (self.clade_resolved, self.clade_unresolved),
-            )
-            update_clades([agent.parents for agent in self._agents], own, before, clade)
+            news = self._table[:2, : len(self._agents)].copy()
+            news[:, : before.shape[1]] -= before
+            self._table[2:4, : len(self._agents)] += self._sum_clades(news)
 
-    def _add_to_clades(self, agent: AgentId, resolved: int, unresolved: int) -> None:
-        column, others = self.clade_resolved, self.clade_unresolved
-        for one in (agent, *self.ancestors(agent)):
-            column[one] += resolved
-            others[one] += unresolved
+    def _sum_clades(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the sums of counts over clades; shapes (2, agents).
 
-    def _born(self, event: AgentBorn) -> None:
+        One pass from the youngest to the seed suffices where every agent has one parent. Counts of crossovers and their
+        descendants are added to each ancestor, because two paths may lead to the same one.
+        """
+        resolved, unresolved = counts.tolist()
+        for agent in range(len(self._agents) - 1, 0, -1):
+            parents = self._agents[agent].parents
+            if parents and not self._crossed[agent]:
+                resolved[parents[0]] += resolved[agent]
+                unresolved[parents[0]] += unresolved[agent]
+        sums = np.array((resolved, unresolved), dtype=np.int64)
+        for member in self._agents:
+            if self._crossed[member.id]:
+                line = np.fromiter(self.ancestors(member.id), np.int64)
+                for total, count in zip(sums, counts, strict=True):
+                    total[line] += count[member.id]
+        return sums
+
+    def _bear(self, event: AgentBorn) -> None:
         child = event.outcome
         if event.id != len(self._agents) or any(parent >= event.id for parent in child.parents):
             raise ArchiveCorrupt(
                 f"agent {event.id} with parents {child.parents} cannot be born as number {len(self._agents)}"
             )
         self._forget(event.action)
-        self._add(Agent(event.id, child.parents, child.commit, child.operator, child.rationale, event.action))
+        self.deaths.clear()
+        self._agents.append(
+            Agent(event.id, child.parents, child.commit, child.operator, child.rationale, event.action)
+        )
+        self._children.append([])
         self._verdicts.append({})
-        for column in self._counters():
-            column.append(0)
-        self.deaths.forget()
+        self._crossed.append(len(child.parents) > 1 or any(self._crossed[parent] for parent in child.parents))
+        if len(self._agents) > self._table.shape[1]:
+            self._table = np.concatenate((self._table, np.zeros_like(self._table)), axis=1)
+        self._cut_columns()
+        for parent in dict.fromkeys(child.parents):
+            self._children[parent].append(event.id)
         if child.parents:
+            self.depths[event.id] = self.depths[child.parents[0]] + 1
             self.barren[child.parents[0]] = 0
 
-    def _counters(self) -> "Sequence[array[int]]":
-        return (
-            self.own_resolved,
-            self.own_unresolved,
-            self.clade_resolved,
-            self.clade_unresolved,
-            self.tried_count,
-            self.pending_evaluations,
-            self.expansions,
-            self.barren,
-            self.flips.balance,
-        )
+    def _cut_columns(self) -> None:
+        for name, row in zip(self.COLUMNS, self._table[:, : len(self._agents)], strict=True):
+            setattr(self, name, row)
 
     def _judge(self, agent: AgentId, task: TaskId, verdict: Verdict | None) -> None:
-        if not self.flips.counts:
-            self._try(agent, task, verdict)
+        if not self.counts_flips:
+            self._record(agent, task, verdict)
             return
-        kin = (agent, *self._children[agent])
-        before = [flip(self, one, task) for one in kin]
-        self._try(agent, task, verdict)
-        for one, was in zip(kin, before, strict=True):
-            self.flips.balance[one] += flip(self, one, task) - was
+        family = (agent, *self._children[agent])
+        before = [self.flip(member, task) for member in family]
+        self._record(agent, task, verdict)
+        for member, flip in zip(family, before, strict=True):
+            self.flip_balance[member] += self.flip(member, task) - flip
 
-    def _try(self, agent: AgentId, task: TaskId, verdict: Verdict | None) -> None:
-        tried = self._verdicts[agent]
-        if task in tried:
-            tried[task] = verdict
-        else:
+    def _record(self, agent: AgentId, task: TaskId, verdict: Verdict | None) -> None:
+        verdicts = self._verdicts[agent]
+        if task not in verdicts:
             self.tried_count[agent] += 1
-            tried[TaskId(sys.intern(task))] = verdict
+            task = TaskId(sys.intern(task))
+        verdicts[task] = verdict
 
     def _forget(self, action: ActionId) -> Action | None:
-        running = self._pending.pop(action, None)
-        if isinstance(running, Evaluate):
-            self.pending_evaluations[running.agent] -= 1
-            return running
+        """Return the action and forget that it runs, waits to be repeated, or waits for a person."""
+        what = self._pending.pop(action, None)
+        if isinstance(what, Evaluate):
+            self.pending_evaluations[what.agent] -= 1
+            return what
         self._waiting.pop(action, None)
-        what = running or self._redo.pop(action, None)
+        what = what or self._redo.pop(action, None)
         self.expansions_in_flight -= isinstance(what, Expand)
         return what
-
-    def _lose(self, action: ActionId, final: bool) -> None:
-        what = self._forget(action)
-        if what is not None and not final:
-            self._redo[action] = what
-            self.expansions_in_flight += isinstance(what, Expand)

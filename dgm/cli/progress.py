@@ -12,7 +12,7 @@ from dgm.analysis.best import best_of
 from dgm.analysis.budgets import describe_budget_use, sum_evaluations_spent
 from dgm.api.watcher import Counts
 from dgm.archive.events import ChildProposed, Recorded, TaskGraded
-from dgm.archive.live_nodes import read_live_nodes
+from dgm.archive.live import read_live
 from dgm.archive.run import Run
 from dgm.cli.signals import leave_closed_terminal, print_line
 from dgm.domain import AgentId
@@ -224,7 +224,7 @@ def panel_lines(
             yield _fact(
                 "resolved", f"{one_line(name, 60)}  {fmt.tally_interval(TallyView.of(tree.own(agent)))}"
             )
-    if nodes := read_live_nodes(run.folder):
+    if nodes := read_live(run.folder).nodes:
         busy, slots = sum(node.busy for node in nodes), sum(node.slots for node in nodes)
         yield _fact("nodes", f"{busy:,} of {slots:,} slots busy on {fmt.count(len(nodes), 'node')}")
 

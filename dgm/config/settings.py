@@ -85,16 +85,16 @@ class PolicySettings(Section):
     """Rules that choose the next step."""
 
     name: str = "lineage"
-    """A built-in policy, such as ``hgm``, or the name of an installed plug-in, or ``module:Class`` of
+    """A built-in policy, such as ``hgm``, or the name of an installed plug-in, or ``module:function`` of
     your own."""
     gate: str | None = None
-    """Expand or evaluate; default: the policy's own. So with each of the following."""
+    """Policy that decides whether to expand or evaluate; default: the named one. So with each of the following."""
     parent: str | None = None
-    """Rule that chooses the parent of the next child."""
+    """Policy that chooses the parent of the next child."""
     evaluation: str | None = None
-    """Rule that chooses the agent to evaluate."""
+    """Policy that chooses the agent to evaluate."""
     task: str | None = None
-    """Rule that chooses the task of an evaluation."""
+    """Policy that chooses the task of an evaluation."""
     recommendation: str | None = None
     """Rule that chooses the best agent."""
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.6

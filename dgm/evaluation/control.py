@@ -15,16 +15,14 @@ Where equal requests have equal answers, further attempts repeat the first one, 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
 
-from dgm.analysis.accounts import Accounts
 from dgm.archive.events import AgentBorn, AgentStillborn, Control, TaskGraded
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
-from dgm.domain import SEED, Action, Agent, AgentId, Evaluate, Tally, TaskId, Usage, Verdict
-from dgm.evaluation.results import Comparison, compare_verdicts
+from dgm.domain import SEED, Action, Agent, AgentId, Evaluate, TaskId, Usage, Verdict
 from dgm.evaluation.schedule import EvaluationProgress, Schedule, enter, find_entered, first_attempts
 
 FOLDER = "holdout"
@@ -174,37 +172,6 @@ class HoldoutSchedule(Schedule):
         return Evaluate(attempts.control, task, number)
 
 
-@dataclass(frozen=True, slots=True)
-class ControlFindings:
-    """The findings of the control so far."""
-
-    price: AttemptPrice
-    bound: int
-    """Maximum number of attempts at each task, as asked for; not below the number that every task has had."""
-    attempts: int
-    """Attempts that every task has had, the first included; a solved task counts as having had them."""
-    further: int
-    """Number of attempts beyond the first ones that have a verdict."""
-    missing: int
-    """Maximum number of attempts still to be made; 0: the control is complete."""
-    once: Tally
-    """The seed's first attempts: the rate of a single attempt."""
-    pairs: Comparison
-    """Comparison of the control (``first``) with the best agent and its one attempt (``second``).
-
-    The control has solved a task if any of ``attempts`` attempts solved it.
-    """
-    spend: Usage
-    """Usage of the further attempts."""
-    took: float = 0.0
-    """Spend of the further attempts, in the unit of the price."""
-
-    @property
-    def wanted(self) -> int:
-        """Attempts at each task when the control is complete."""
-        return max(1, min(self.price.affordable, self.bound))
-
-
 def plan_control(search: Run, attempts: int = MAX_ATTEMPTS) -> Control:
     """Return a control of a search, with its spend so far, and at most so many attempts at each task."""
     ends = search.store.events(TaskGraded, AgentBorn, AgentStillborn, until=search.tree.seq)
@@ -293,45 +260,6 @@ def count_evaluations(
         if done + missing:
             counts[names[agent.id]] = (done, done + missing)
     return counts
-
-
-def compute_findings(holdout: Run, best: Agent, now: Control) -> ControlFindings | None:
-    """Return the control's findings on an agent of the search; None without a control, or while they are not known.
-
-    All tasks are judged by equally many attempts: attempts of an incomplete round count for no task. If no
-    further attempt is allowed, the findings exist even if nobody asked for a control.
-
-    Args:
-        holdout: the holdout evaluation.
-        best: the agent.
-        now: from ``plan_control``: the search's spend by now, which may be more than when attempts were made.
-    """
-    tree, progress = holdout.tree, EvaluationProgress.read(holdout)
-    planned, entered = progress.last_control, find_entered(holdout, best.commit)
-    plan = replace(now, attempts=planned.attempts) if planned else now
-    attempts = Attempts(tree, progress, plan)
-    if attempts.price is None or entered is None or (planned is None and attempts.allowed > 1):
-        return None
-    rounds = min((done.ended for done in attempts.unsolved.values()), default=attempts.allowed)
-    graded = {task: done for task, done in attempts.tasks.items() if done.first is not None}
-    solved = {task for task, done in graded.items() if done.solved_by is not None and done.solved_by < rounds}
-    verdicts = {task: Verdict.RESOLVED if task in solved else Verdict.UNRESOLVED for task in graded}
-    once = sum(done.first is Verdict.RESOLVED for done in graded.values())
-    spend = Usage() if attempts.control is None else Accounts(holdout).of(attempts.control).total
-    took = {Unit.USD: spend.usd, Unit.TOKENS: float(spend.tokens), Unit.SECONDS: attempts.seconds}
-    return ControlFindings(
-        price=attempts.price,
-        bound=max(plan.attempts, rounds),
-        attempts=rounds,
-        further=0 if attempts.control is None else tree.own(attempts.control).n,
-        missing=attempts.missing,
-        once=Tally(once, len(graded) - once),
-        pairs=compare_verdicts(
-            (task, verdicts.get(task), tree.verdict(entered, task)) for task in tree.tasks
-        ),
-        spend=spend,
-        took=took[attempts.price.unit],
-    )
 
 
 def _is_first(what: Evaluate) -> bool:

@@ -8,21 +8,34 @@ import asyncio
 import hashlib
 import json
 import time
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from dgm.archive.durable import write_durably
 from dgm.archive.history import evaluations_of
 from dgm.archive.run import Run
-from dgm.bounded_reading import parse_json
-from dgm.domain import AgentId, Cost, Digest, Entry, Evaluation, Snapshot, TaskId, Verdict
+from dgm.domain import (
+    Action,
+    ActionId,
+    AgentId,
+    Cost,
+    Digest,
+    Entry,
+    Evaluate,
+    Evaluation,
+    Snapshot,
+    TaskId,
+    Verdict,
+)
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.evaluation.results import AgentResult
 from dgm.folders import FOLDER_BYTES, read_file
 from dgm.protocols import Benchmark, Grade
-from dgm.search.orders import EvaluateOrder, Order
 
 SUFFIXES = (".jsonl", ".json")
 FIELDS = ("instance_id", "model_name_or_path", "model_patch")
@@ -36,8 +49,8 @@ class Prediction:
 
     task: TaskId
     patch: str
-    place: str
-    """Its place in the file, for messages."""
+    position: str
+    """File and line, for messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +77,13 @@ class Predictions:
         return {"predictions.jsonl": Entry(self.as_jsonl())}
 
 
+class _Row(msgspec.Struct):
+    instance_id: Annotated[str, msgspec.Meta(min_length=1)]
+    model_name_or_path: Annotated[str, msgspec.Meta(min_length=1)]
+    model_patch: str | None
+    """As SWE-bench accepts null for an empty patch."""
+
+
 def read_predictions(file: Path) -> Predictions:
     """Read the predictions of a ``.jsonl`` file, or of a ``.json`` file with a list (or a table by any key) of them.
 
@@ -72,28 +92,24 @@ def read_predictions(file: Path) -> Predictions:
             models.
     """
     _check_suffix(file)
-    try:
-        text = read_file(file, FOLDER_BYTES).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UserError(f"{file}: not UTF-8 at byte {error.start}; predictions are JSON in UTF-8") from error
-    found: dict[TaskId, Prediction] = {}
+    by_task: dict[TaskId, Prediction] = {}
     models: dict[str, str] = {}
-    for place, row in _iter_lines(file, text) if file.suffix == ".jsonl" else _iter_rows(file, text):
-        one, model = _parse_prediction(place, row)
-        if one.task in found:
+    for position, row in _iter_rows(file):
+        task, model = TaskId(row.instance_id), row.model_name_or_path
+        if task in by_task:
             raise UserError(
-                f"{place}: a second prediction for {one.task!r} (the first: {found[one.task].place}); keep one"
+                f"{position}: a second prediction for {task!r} (the first: {by_task[task].position}); keep one"
             )
         if models and model not in models:
-            other, there = next(iter(models.items()))
+            other, first = next(iter(models.items()))
             raise UserError(
-                f"{place}: model_name_or_path is {model!r}, but {other!r} at {there}; a file holds one model's"
+                f"{position}: model_name_or_path is {model!r}, but {other!r} at {first}; a file holds one model's"
             )
-        found[one.task] = one
-        models.setdefault(model, place)
-    if not found:
+        by_task[task] = Prediction(task, row.model_patch or "", position)
+        models.setdefault(model, position)
+    if not by_task:
         raise UserError(f"{file}: holds no prediction")
-    return Predictions(next(iter(models)), found)
+    return Predictions(next(iter(models)), by_task)
 
 
 def _check_suffix(file: Path) -> None:
@@ -101,64 +117,37 @@ def _check_suffix(file: Path) -> None:
         raise UserError(f"{file}: predictions are a .jsonl or a .json file; name it so")
 
 
-_MOST = 1_000_000_000
-"""Maximum size of a file in characters."""
-
-
-def _iter_lines(file: Path, text: str) -> Iterator[tuple[str, Any]]:
-    # Split only at "\n": a JSON text may hold other line separators.
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            place = f"{file}:{number}"
-            try:
-                yield place, parse_json(line)
-            except ValueError as error:
-                raise UserError(f"{place}: not JSON: {error}") from error
-
-
-def _iter_rows(file: Path, text: str) -> Iterator[tuple[str, Any]]:
+def _iter_rows(file: Path) -> Iterator[tuple[str, _Row]]:
+    data, position = read_file(file, FOLDER_BYTES).removeprefix(BOM_UTF8), str(file)
     try:
-        document = parse_json(text, most_bytes=_MOST, most_values=_MOST)
+        if file.suffix == ".jsonl":
+            # Split only at "\n": a JSON text may hold other line separators.
+            for number, line in enumerate(data.split(b"\n"), 1):
+                if line.strip():
+                    position = f"{file}:{number}"
+                    yield position, msgspec.json.decode(line, type=_Row)
+            return
+        document = msgspec.json.decode(data, type=list[Any] | dict[str, Any])
+        for number, row in enumerate(document.values() if isinstance(document, dict) else document, 1):
+            position = f"{file}: prediction {number}"
+            yield position, msgspec.convert(row, _Row)
     except ValueError as error:
-        raise UserError(f"{file}: not JSON: {error}") from error
-    if isinstance(document, dict):
-        document = list(document.values())
-    if not isinstance(document, list):
-        raise UserError(f"{file}: expected a list of predictions, found {type(document).__name__}")
-    for number, row in enumerate(document, 1):
-        yield f"{file}: prediction {number}", row
-
-
-def _parse_prediction(place: str, row: Any) -> tuple[Prediction, str]:  # noqa: ANN401  (whatever JSON holds)
-    if not isinstance(row, dict):
-        raise UserError(f"{place}: expected an object with {', '.join(FIELDS)}, found {type(row).__name__}")
-    for field in FIELDS:
-        if field not in row:
-            raise UserError(f"{place}: no {field!r} (a prediction has {', '.join(FIELDS)})")
-        # SWE-bench accepts null for an empty patch.
-        if not isinstance(row[field], str) and (field != "model_patch" or row[field] is not None):
-            raise UserError(f"{place}: {field} is a {type(row[field]).__name__}; expected a text")
-        if not row[field] and field != "model_patch":
-            raise UserError(f"{place}: {field} is empty")
-    task, model, patch = row["instance_id"], row["model_name_or_path"], row["model_patch"] or ""
-    try:
-        f"{task}{model}{patch}".encode()
-    except UnicodeEncodeError as error:
-        raise UserError(f"{place}: holds half of a surrogate pair, which is no text") from error
-    return Prediction(TaskId(task), patch, place), model
+        raise UserError(
+            f"{position}: no prediction: {error} (it is JSON with {', '.join(FIELDS)})"
+        ) from error
 
 
 def check_known(predictions: Predictions, benchmark: Benchmark) -> None:
     """Check that every prediction is on a task of the benchmark.
 
     Raises:
-        UserError: one is not; the message gives its place.
+        UserError: one is not; the message gives its line.
     """
     for one in predictions.by_task.values():
         try:
             benchmark.task(one.task)
         except UserError as error:
-            raise UserError(f"{one.place}: {error}") from error
+            raise UserError(f"{one.position}: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,12 +160,11 @@ class Grader:
     labels: Mapping[str, str]
     """Labels of the sandboxes that grade."""
 
-    async def perform(self, order: Order) -> Evaluation:
+    async def perform(self, action: ActionId, what: Action) -> Evaluation:  # noqa: ARG002  (grading asks no model)
         """Grade one prediction; return ``invalid`` if the infrastructure failed."""
-        if not isinstance(order, EvaluateOrder):
-            raise TypeError(f"predictions are only graded, not {order!r}")
+        if not isinstance(what, Evaluate):
+            raise TypeError(f"predictions are only graded, not {what!r}")
         began = time.monotonic()
-        what = order.action
         patch = self.predictions.by_task[what.task].patch.encode()
         traces = {"patch": await asyncio.to_thread(self.run.traces.put, patch, None)}
         try:
@@ -226,20 +214,9 @@ def swebench_report(predictions: Predictions, result: AgentResult, every: Sequen
     }
 
 
-@dataclass(frozen=True, slots=True)
-class ExportCounts:
-    """Counts of the patches that were written and left out."""
-
-    written: int
-    elsewhere: int
-    """Number left out: tasks of other benchmarks than SWE-bench, in a mixed run."""
-    not_text: int
-    """Number left out: patches that are not UTF-8, which the format cannot hold."""
-
-
 def export_patches(
     run: Run, agent: AgentId, model: str, file: Path, instance_of: Callable[[TaskId], str | None]
-) -> ExportCounts:
+) -> dict[str, int]:
     """Write the patches of an agent's graded first attempts, all of them or nothing.
 
     Args:
@@ -248,6 +225,10 @@ def export_patches(
         model: the model's name in the predictions.
         file: a new ``.jsonl`` or ``.json`` file.
         instance_of: a task's id in its own benchmark; None if it is left out.
+
+    Returns:
+        Numbers of the ``predictions`` that were written, and of patches left out: of ``other_benchmarks`` than
+        SWE-bench in a mixed run, and ``not_text``: not UTF-8, which the format cannot hold.
 
     Raises:
         UserError: there is nothing to write, or it cannot be written there.
@@ -277,7 +258,7 @@ def export_patches(
     lines = list(rows.values())
     text = b"\n".join(lines) if file.suffix == ".jsonl" else b"[\n" + b",\n".join(lines) + b"\n]"
     write_durably(file, text + b"\n")
-    return ExportCounts(len(lines), elsewhere, not_text)
+    return {"predictions": len(lines), "other_benchmarks": elsewhere, "not_text": not_text}
 
 
 def _read_patch(run: Run, evaluation: Evaluation) -> str | None:

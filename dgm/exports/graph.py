@@ -81,14 +81,11 @@ def to_networkx(tree: Tree, best: AgentId | None = None) -> "DiGraph[int]":
         tree: the agents.
         best: the agent marked as ``best``; the agents from the seed to it are marked as ``lineage``. None: no marks.
     """
-    from networkx import DiGraph
-
     lineage = set() if best is None else {agent.id for agent in Lineage(tree, best).agents}
-    graph: DiGraph[int] = DiGraph()
+    graph = tree.graph.copy()
     for agent in tree.agents:
         own, clade = tree.own(agent.id), tree.clade(agent.id)
-        graph.add_node(
-            int(agent.id),
+        graph.nodes[agent.id].update(
             commit=agent.commit,
             operator=agent.operator,
             rationale=agent.rationale,
@@ -99,8 +96,6 @@ def to_networkx(tree: Tree, best: AgentId | None = None) -> "DiGraph[int]":
             clade_unresolved=clade.unresolved,
             **({} if best is None else {"best": agent.id == best, "lineage": agent.id in lineage}),
         )
-        for order, parent in enumerate(agent.parents):
-            graph.add_edge(int(parent), int(agent.id), order=order)
     return graph
 
 

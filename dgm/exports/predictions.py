@@ -44,11 +44,7 @@ def write_predictions(
         counts = export_patches(
             source, candidate, model, file, _inner_task if is_mixed else lambda task: task
         )
-    return model, {
-        "predictions": counts.written,
-        "other_benchmarks": counts.elsewhere,
-        "not_text": counts.not_text,
-    }
+    return model, counts
 
 
 def _open_evaluation(run: Run, name: str) -> Run:

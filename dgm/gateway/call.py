@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from dgm.archive.live_calls import LiveCalls
+from dgm.archive.live import LiveCalls
 from dgm.domain import ActionId, Usage
 from dgm.errors import (
     ArchiveHeld,

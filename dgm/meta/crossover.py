@@ -6,20 +6,19 @@ model recombines programs: arXiv:2302.12170.
 """
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import replace
 
 from dgm.archive.merging import Conflict, ConflictKind, MergeResult, find_unsettled, merge_snapshots
 from dgm.archive.repository import patch
-from dgm.domain import Entry, Snapshot
+from dgm.domain import Entry
 from dgm.errors import AgentFault
-from dgm.meta.context import OperatorContext
-from dgm.meta.self_edit import improve_job, problem_values, rationale
-from dgm.protocols import Brief, Completed, Needs, Proposal, Workbench
+from dgm.meta.operators import OperatorContext
+from dgm.meta.self_edit import describe_failure, improve_job, problem_values, rationale
+from dgm.protocols import Brief, Member, Needs, Proposal, Workbench
 
 FOLDER = "merged"
 """Folder of the evidence with each parent's changes since the ancestor."""
-_SHOWN = 2_000
+_OUTPUT_CHARS = 2_000
 """Characters of a check's output that are shown."""
 _MEANS = {
     ConflictKind.LINES: "both changed the same lines",
@@ -51,41 +50,36 @@ class Crossover:
         first, second = (parent.source for parent in brief.parents)
         merged = await asyncio.to_thread(merge_snapshots, brief.ancestor, first, second)
         if merged.conflicts:
-            return await self._settled(brief, bench, merged, _list_conflicts(merged.conflicts))
+            lines = "\n".join(map(_describe_conflict, merged.conflicts))
+            return await self._settle(brief, bench, merged, f"These places are open:\n{lines}")
         if merged.files in (first, second):
             # One parent is the other's ancestor, or both made the same changes: vetting reports it.
             return Proposal(merged.files, "nothing to merge")
         done = await bench.check(merged.files)
-        if done.exit_code or done.timed_out:
-            return await self._settled(brief, bench, merged, _describe_failure(done))
-        return Proposal(merged.files, _merge_rationale(brief), b"merged without a conflict\n" + done.output)
+        if failure := describe_failure(done, _OUTPUT_CHARS):
+            open_work = f"No lines are in conflict, but the merged agent's check {failure}"
+            return await self._settle(brief, bench, merged, open_work)
+        merge = " and ".join(map(_describe_parent, brief.parents))
+        summary = " ".join(f"All that {merge} changed.".split())[:200]
+        return Proposal(merged.files, summary, b"merged without a conflict\n" + done.output)
 
-    async def _settled(self, brief: Brief, bench: Workbench, merged: MergeResult, left: str) -> Proposal:
-        diffs = await asyncio.to_thread(_parent_diffs, brief)
-        brief = replace(brief, evidence={**brief.evidence, **diffs})
-        job = improve_job(self.making, brief, self._problem(brief, left), merged.files)
-        work = await bench.work(job)
-        still = find_unsettled(merged.conflicts, work.workspace)
-        if still:
-            raise AgentFault("conflict", f"places in conflict were left: {', '.join(still[:5])}")
-        return Proposal(work.workspace, rationale(work.conversation), work.completed.output)
-
-    def _problem(self, brief: Brief, left: str) -> str:
-        first, second = (parent.agent.rationale or "nothing is said" for parent in brief.parents)
+    async def _settle(self, brief: Brief, bench: Workbench, merged: MergeResult, open_work: str) -> Proposal:
+        evidence = dict(brief.evidence)
+        assert brief.ancestor is not None
+        for which, parent in zip(("first", "second"), brief.parents, strict=True):
+            diff = await asyncio.to_thread(patch, brief.ancestor, parent.source)
+            evidence[f"{FOLDER}/{which}-parent.diff"] = Entry(diff)
+        brief = replace(brief, evidence=evidence)
         diffs = (
             f"- `{FOLDER}/first-parent.diff`, `{FOLDER}/second-parent.diff`: all that each of them changed"
         )
-        values = {
-            **problem_values(brief, [diffs]),
-            "first": first,
-            "second": second,
-            "open": left,
-        }
-        return self.making.prompts.fill("crossover", values)
-
-
-def _list_conflicts(conflicts: Sequence[Conflict]) -> str:
-    return "These places are open:\n" + "\n".join(_describe_conflict(conflict) for conflict in conflicts)
+        first, second = (parent.agent.rationale or "nothing is said" for parent in brief.parents)
+        values = {**problem_values(brief, [diffs]), "first": first, "second": second, "open": open_work}
+        problem = self.making.prompts.fill("crossover", values)
+        work = await bench.work(improve_job(self.making, brief, problem, merged.files))
+        if unsettled := find_unsettled(merged.conflicts, work.workspace):
+            raise AgentFault("conflict", f"places in conflict were left: {', '.join(unsettled[:5])}")
+        return Proposal(work.workspace, rationale(work.conversation), work.completed.output)
 
 
 def _describe_conflict(conflict: Conflict) -> str:
@@ -97,27 +91,6 @@ def _describe_conflict(conflict: Conflict) -> str:
     return f"{line}, in {places} between lines `{begins}` and `{ends}`; none of these lines may be left"
 
 
-def _describe_failure(done: Completed) -> str:
-    said = done.output.decode("utf-8", "replace").strip()[-_SHOWN:]
-    how = "does not end in time" if done.timed_out else f"exits {done.exit_code}"
-    return f"No lines are in conflict, but the merged agent's check {how}:\n\n" + (said or "(no output)")
-
-
-def _parent_diffs(brief: Brief) -> Snapshot:
-    assert brief.ancestor is not None
-    sides = zip(("first", "second"), brief.parents, strict=True)
-    return {
-        f"{FOLDER}/{which}-parent.diff": Entry(patch(brief.ancestor, parent.source))
-        for which, parent in sides
-    }
-
-
-def _merge_rationale(brief: Brief) -> str:
-    """Return the rationale of a merge without a model."""
-    halves = [
-        f"agent {parent.agent.id} ({parent.agent.rationale[:80]})"
-        if parent.agent.rationale
-        else f"agent {parent.agent.id}"
-        for parent in brief.parents
-    ]
-    return " ".join(f"All that {' and '.join(halves)} changed.".split())[:200]
+def _describe_parent(parent: Member) -> str:
+    about = f" ({parent.agent.rationale[:80]})" if parent.agent.rationale else ""
+    return f"agent {parent.agent.id}{about}"

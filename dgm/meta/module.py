@@ -1,21 +1,22 @@
-"""The operator ``module``: the parent changes one named part of itself, and everything else stays the same.
+"""The operator ``module``: the parent changes the files of one named part of itself, and no other file.
 
-Source of the idea of searching module by module: arXiv:2410.06153. ``parts`` defines the parts and the changes of them.
+Source of the idea of searching module by module: arXiv:2410.06153. The names of files decide to which part they belong,
+or ``[agent.parts]`` in the agent's ``agent.toml``. A part without a file lies in the loop's files.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 from dgm.domain import Snapshot
 from dgm.errors import AgentFault
-from dgm.messages import Message
-from dgm.meta.context import OperatorContext
-from dgm.meta.contract import PARTS, Contract, read_contract
-from dgm.meta.generality import TaskWords
-from dgm.meta.parts import SourcePlace, find_frozen_changes, places
+from dgm.meta.contract import PARTS, Contract, Part, matches, read_contract
+from dgm.meta.operators import OperatorContext
 from dgm.meta.self_edit import edit_source, problem_values, rationale
-from dgm.meta.statements import find_statement
+from dgm.meta.task_words import TaskWords, find_statement
 from dgm.protocols import Brief, Needs, Proposal, Workbench
 
+LOOP = PARTS[0]
+"""The part of files that belong to no other part."""
 MEANINGS = {
     "loop": "how it asks the model and carries out what the model wants, again and again",
     "tools": "what the model can call, and how that is run",
@@ -24,11 +25,29 @@ MEANINGS = {
     "memory": "what is kept of the conversation, and what is carried over",
     "completion": "when the work counts as finished, and what is checked then",
 }
-GENERAL = "General"
-_STATED = 400
-"""Maximum characters of a kept statement."""
+_STEMS: Mapping[str, Sequence[str]] = {
+    "loop": ("main", "step", "turn", "act", "chat", "forward", "loop", "run", "solve", "work"),
+    "tools": ("bash", "command", "edit", "exec", "patch", "shell", "tool"),
+    "context": (
+        "compact",
+        "compress",
+        "context",
+        "cut",
+        "limit",
+        "output",
+        "token",
+        "trim",
+        "trunc",
+        "window",
+    ),
+    "prompts": ("instruct", "message", "persona", "prompt", "system", "template"),
+    "memory": ("conversation", "evidence", "histor", "memor", "message", "note", "summar", "transcript"),
+    "completion": ("complet", "done", "finish", "max", "stop", "submit", "valid", "verif"),
+}
+"""Map of part to prefixes of words in the paths of its files."""
+_STATEMENT_CHARS = 400
 _LISTED = 200
-"""Maximum number of listed definitions."""
+"""Maximum number of listed files."""
 
 
 class Module:
@@ -48,57 +67,58 @@ class Module:
                 model does not say why the change is general, or names a task; or as ``bench`` raises.
         """
         source = brief.parents[0].source
-        contract = read_contract(source)
         part = brief.aim or PARTS[brief.child_number % len(PARTS)]
-        may = _editable_places(source, part, contract)
-        problem = self._problem(brief, part, may)
-        work = await edit_source(self.making, brief, bench, problem)
-        proposal = Proposal(
-            work.workspace,
-            rationale(work.conversation),
-            work.completed.output,
-            read_statement(work.conversation),
-        )
-        if work.workspace != source:
-            _check(proposal, source, part, contract)
-            _check_statement(proposal.stated, brief)
-        return proposal
-
-    def _problem(self, brief: Brief, part: str, may: Sequence[SourcePlace]) -> str:
+        files = files_of_part(source, part, read_contract(source))
         values = {
             **problem_values(brief),
             "part": part,
             "meaning": MEANINGS[part],
-            "places": "\n".join(f"- `{place}`" for place in may[:_LISTED]),
+            "places": "\n".join(f"- `{path}`" for path in files[:_LISTED]),
         }
-        return self.making.prompts.fill("module", values)
+        work = await edit_source(self.making, brief, bench, self.making.prompts.fill("module", values))
+        conversation, child = work.conversation, work.workspace
+        stated = find_statement(conversation, "General")[:_STATEMENT_CHARS]
+        if child != source:
+            changed = sorted(path for path in source if source[path] != child.get(path) and path not in files)
+            if changed:
+                paths = ", ".join(changed[:5]) + (" ..." if len(changed) > 5 else "")
+                raise AgentFault("protected", f"changed what does not belong to the part {part!r}: {paths}")
+            _check_statement(stated, brief)
+        return Proposal(child, rationale(conversation), work.completed.output, stated)
 
 
-def read_statement(conversation: Sequence[Message]) -> str:
-    """Return the text after the last ``General:``, in one line of at most 400 characters; empty if there is none."""
-    return find_statement(conversation, GENERAL)[:_STATED]
+def files_of_part(source: Snapshot, part: str, contract: Contract) -> Sequence[str]:
+    """Return the paths of a part that a child may change, sorted.
 
-
-def _editable_places(source: Snapshot, part: str, contract: Contract) -> list[SourcePlace]:
+    Raises:
+        AgentFault: stage ``part``: there is no such part, or no such file.
+    """
     if part not in PARTS:
         raise AgentFault("part", f"there is no part {part!r} of a scaffold; there are {', '.join(PARTS)}")
-    found = sorted(places(source, part, contract.parts))
-    may = [place for place in found if contract.may_change(place.path)]
-    if not may:
+    by_part: dict[str, list[str]] = {name: [] for name in PARTS}
+    for path in sorted(filter(contract.may_change, source)):
+        for name in _parts_of(path, contract.parts) or {LOOP}:
+            by_part[name].append(path)
+    files = by_part[part] or by_part[LOOP]
+    if not files:
         raise AgentFault("part", f"nothing in the parent's source belongs to the part {part!r}")
-    return may
+    return files
 
 
-def _check(proposal: Proposal, source: Snapshot, part: str, contract: Contract) -> None:
-    foreign = find_frozen_changes(source, proposal.source, part, contract.parts)
-    if foreign:
-        named = ", ".join(map(str, foreign[:5])) + (" ..." if len(foreign) > 5 else "")
-        raise AgentFault("protected", f"changed what does not belong to the part {part!r}: {named}")
+def _parts_of(path: str, declared: Mapping[Part, Sequence[str]]) -> set[str]:
+    if declared:
+        # Former agents name definitions, ``path::name``; their files count.
+        return {
+            part
+            for part, patterns in declared.items()
+            if matches(path, [pattern.partition("::")[0] for pattern in patterns])
+        }
+    words = [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", path)]
+    return {part for part, stems in _STEMS.items() if any(word.startswith(tuple(stems)) for word in words)}
 
 
 def _check_statement(stated: str, brief: Brief) -> None:
     if not stated:
-        raise AgentFault("statement", f"not a word on why the change is general (no line with '{GENERAL}:')")
-    named = TaskWords.of(brief).find_mention(stated)
-    if named:
-        raise AgentFault("statement", f"the change is not general: its statement names {named!r}, of a task")
+        raise AgentFault("statement", "not a word on why the change is general (no line with 'General:')")
+    if task := TaskWords.of(brief).find_mention(stated):
+        raise AgentFault("statement", f"the change is not general: its statement names {task!r}, of a task")

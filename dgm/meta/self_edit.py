@@ -9,15 +9,13 @@ from collections.abc import Sequence
 from dgm.domain import Snapshot
 from dgm.errors import AgentFault
 from dgm.messages import Message
-from dgm.meta.context import OperatorContext
 from dgm.meta.contract import FILE, OWN_EDITOR, Contract, read_contract
-from dgm.meta.editors import choose_editor
 from dgm.meta.evidence import describe_evidence
-from dgm.meta.statements import find_last_words, find_statement
-from dgm.protocols import Brief, Job, JobKind, Proposal, Work, Workbench
+from dgm.meta.operators import OperatorContext, choose_editor
+from dgm.meta.task_words import find_last_words, find_statement
+from dgm.protocols import Brief, Completed, Job, JobKind, Proposal, Work, Workbench
 
 WORKDIR = "/work/agent"
-RATIONALE = "Rationale"
 
 
 class SelfEdit:
@@ -44,33 +42,21 @@ async def edit_source(making: OperatorContext, brief: Brief, bench: Workbench, p
     work = await bench.work(improve_job(making, brief, problem))
     ending = work.completed.bad_end
     if ending and work.workspace == brief.parents[0].source:
-        raise AgentFault(
-            "unchanged", f"the agent {ending} and left its source as it was", work.completed.output
-        )
+        reason = f"the agent {ending} and left its source as it was"
+        raise AgentFault("unchanged", reason, work.completed.output)
     return work
 
 
 def improve_job(
-    making: OperatorContext,
-    brief: Brief,
-    problem: str,
-    workspace: Snapshot | None = None,
+    making: OperatorContext, brief: Brief, problem: str, workspace: Snapshot | None = None
 ) -> Job:
-    """Return the job in which the first parent works on its own source with the brief's evidence.
-
-    Args:
-        making: of the operator.
-        brief: of the child.
-        problem: the parent's task.
-        workspace: to work on in place of the parent's source.
-    """
+    """Return the job in which the first parent works on its own source, or on ``workspace``, with evidence."""
     source = brief.parents[0].source
     contract = read_contract(source)
     return Job(
         kind=JobKind.IMPROVE,
-        problem=problem + making.prompts.fill("place", place_values(contract))
-        if is_bounded(contract)
-        else problem,
+        problem=problem
+        + (making.prompts.fill("place", _place_values(contract)) if _is_bounded(contract) else ""),
         source=choose_editor(contract, source, making.editor),
         workspace=source if workspace is None else workspace,
         image=making.image,
@@ -90,13 +76,12 @@ def problem_values(brief: Brief, also: Sequence[str] = ()) -> dict[str, object]:
     }
 
 
-def is_bounded(contract: Contract) -> bool:
+def _is_bounded(contract: Contract) -> bool:
     """Return whether an editor must be told more than that ``agent.toml`` stays as it is."""
     return (contract.editable, contract.protected, contract.editor) != (("**",), (FILE,), OWN_EDITOR)
 
 
-def place_values(contract: Contract) -> dict[str, object]:
-    """Return the values of the prompt ``place``: where the source and its check are, and what may be changed."""
+def _place_values(contract: Contract) -> dict[str, object]:
     return {
         "workdir": WORKDIR,
         "check": " ".join(contract.check),
@@ -113,4 +98,12 @@ def rationale(conversation: Sequence[Message]) -> str:
 
     It is the text after the last ``Rationale:``, else the first line of the last message.
     """
-    return (find_statement(conversation, RATIONALE) or find_last_words(conversation))[:200]
+    return (find_statement(conversation, "Rationale") or find_last_words(conversation))[:200]
+
+
+def describe_failure(check: Completed, max_chars: int) -> str:
+    """Return how a check failed, such as ``exits 1``, and the end of its output; empty if it passed."""
+    if not check.exit_code and not check.timed_out:
+        return ""
+    output = check.output.decode("utf-8", "replace").strip()[-max_chars:] or "(no output)"
+    return f"{'does not end in time' if check.timed_out else f'exits {check.exit_code}'}:\n\n{output}"

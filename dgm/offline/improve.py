@@ -154,7 +154,7 @@ def rank_kinds(problem: str, source: Files) -> list[Kind]:
     """Return the edits that apply to an agent's files, in the order of a weighted draw.
 
     In the problem, counts such as ``step limit reached: 7 of 12`` raise weights, a list after ``May change:`` rules out
-    edits of other definitions, and edits that fit a proposal come first.
+    edits of other files, and edits that fit a proposal come first.
     """
     raised = {}
     for signal, count, of in re.findall(r"- ([\w ]+): (\d{1,6}) of (\d{1,6})", problem):
@@ -165,8 +165,9 @@ def rank_kinds(problem: str, source: Files) -> list[Kind]:
     }
     allowed, proposal = _ALLOWED.search(problem), _PROPOSAL.search(problem)
     if allowed:
-        places = set(_QUOTED.findall(allowed[1]))
-        weights = {kind: weight for kind, weight in weights.items() if _places(source, kind) <= places}
+        files = set(_QUOTED.findall(allowed[1]))
+        changed = {kind: {path for path, _, _ in kind.apply(source)} for kind in weights}
+        weights = {kind: weight for kind, weight in weights.items() if changed[kind] <= files}
     drawn = draw(weights, problem + "\0".join(text for item in sorted(source.items()) for text in item))
     return sorted(drawn, key=lambda kind: -_fit(kind.reason, proposal[1])) if proposal else drawn
 
@@ -193,16 +194,6 @@ def _fit(reason: str, proposal: str) -> float:
     mine, theirs = (set(re.findall(r"[a-z]{4,}", text.lower())) for text in (reason, proposal))
     share = len(mine & theirs) / max(1, len(mine))
     return share if share > 0.34 else 0.0
-
-
-def _places(source: Files, kind: Kind) -> set[str]:
-    """Return the definitions that an edit changes, as ``path::name``."""
-    names = set()
-    for path, old, _ in kind.apply(source):
-        text = source[path]
-        heads = re.findall(r"^(?:def |class )?(\w+)(?: = |\()", text[: text.find(old) + len(old)], re.M)
-        names |= {f"{path}::{name}" for name in heads[-1:]}
-    return names
 
 
 def apply_edits(files: Files, edits: Sequence[Edit]) -> dict[str, str]:

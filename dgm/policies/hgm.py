@@ -1,79 +1,155 @@
-"""The Huxley-Gödel Machine's rules: expand by clade, evaluate by own tally, both by Thompson sampling.
+"""The Huxley-Gödel Machine (arXiv:2510.21614), its published program, and two controls behind the same gate.
 
-Source: arXiv:2510.21614, section 3 and algorithm 1. A clade's score is its metaproductivity CMP: what the agent and
-all its descendants resolved, over what they tried. Each candidate's rate is drawn from
-Beta(τ(1 + resolved), τ(1 + unresolved)) and the highest draw wins. τ = B / b, where B is the budget and b is its
-remainder, so that draws sharpen towards the end. τ = 1 where evaluations have no budget, even if money, tokens or time
-have one. The gate is ``gates.Widening``, α = 0.6.
-
-Evaluations under way count as spent in b, and so does the share of expansions (``Budget.expansion_cost``; 0 in the
-paper). b never falls below 1. The paper's asynchronous form begins with five children of the seed (appendix B); they
-are left out, because algorithm 1 has none. ``hgm_published`` is the published program.
+The gate expands while N ** α >= number of agents, α = 0.6 (section 3). N is the number of evaluations. Stillborn
+children count like born ones (the paper does not say): parents that cannot have children must not take all of the
+budget.
 """
 
-from collections.abc import Sequence
 from random import Random
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dgm.archive.tree import Tree
-from dgm.domain import AgentId
-from dgm.policies.composed import Composition
-from dgm.policies.limits import evaluations_left, fertile
-from dgm.policies.rules import PolicyContext
-from dgm.policies.tasks import agents_with_untried
-
-HGM = Composition(gate="hgm", parent="hgm", evaluation="hgm")
+from dgm.archive.events import ActionStarted, AgentBorn, Recorded, TaskGraded, VerdictWithdrawn
+from dgm.domain import SEED, AgentId, Born, Evaluation, Expand, Verdict
+from dgm.policies.policy import Floats, Ints, Plan, View, draw_beta
 
 
-class CladeThompson:
-    """The parent rule: counts are those of the clade."""
-
-    def __init__(self, kit: PolicyContext) -> None:
-        """Ignore the kit; this part needs nothing from it."""
-
-    def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:
-        """Return one parent; none where nobody is fertile."""
-        among = np.flatnonzero(fertile(tree))
-        if not len(among):
-            return ()
-        return (thompson(tree.clade_resolved, tree.clade_unresolved, among, tau(tree), rng),)
+def may_widen(view: View) -> bool:
+    """Return whether the archive is too small for its evaluations; the seed is evaluated before it has a child."""
+    return (
+        view.evaluations > 0
+        and view.evaluations**view.alpha >= len(view.tree.agents) + view.births + view.stillborn
+    )
 
 
-class OwnThompson:
-    """The evaluation rule: counts are an agent's own."""
+def hgm(view: View, rng: Random) -> Plan:
+    """Expand by clade, evaluate by own results, both by Thompson sampling (section 3 and algorithm 1).
 
-    def __init__(self, kit: PolicyContext) -> None:
-        """Ignore the kit; this part needs nothing from it."""
-
-    def target(self, tree: Tree, rng: Random) -> AgentId | None:
-        """Return an agent with an untried task; ``None`` where there is none."""
-        targets = agents_with_untried(tree)
-        if not len(targets):
-            return None
-        return thompson(tree.own_resolved, tree.own_unresolved, targets, tau(tree), rng)
-
-
-def tau(tree: Tree) -> float:
-    """Return the scheduler τ = B / b of the budget of evaluations; 1.0 where evaluations have no budget."""
-    left = evaluations_left(tree)
-    if left is None or tree.budget.evaluations is None:
-        return 1.0
-    return tree.budget.evaluations / max(left, 1)
-
-
-def thompson(
-    resolved: Sequence[float], unresolved: Sequence[float], among: NDArray[np.int64], tau: float, rng: Random
-) -> AgentId:
-    """Draw once from each candidate's posterior and return the agent of the highest draw.
-
-    Shapes: ``resolved`` and ``unresolved`` (agents,), ``among`` (k,).
-
-    The legacy generator is used because numpy promises that its stream never changes, so that recorded decisions
-    replay under any later numpy.
+    A clade's score is its metaproductivity CMP: what the agent and all its descendants resolved, over what they tried.
+    Each rate is drawn from Beta(τ(1 + resolved), τ(1 + unresolved)). τ = B / b, where B is the budget of evaluations
+    and b its remainder, so that draws sharpen towards the end; 1 without such a budget. The cost of expansions counts
+    as spent in b (0 in the paper). The five children with which the paper's asynchronous form begins (appendix B) are
+    left out.
     """
-    stream = np.random.RandomState(rng.getrandbits(32))
-    a = tau * (1.0 + np.array(resolved, dtype=np.float64)[among])
-    b = tau * (1.0 + np.array(unresolved, dtype=np.float64)[among])
-    return AgentId(int(among[int(np.argmax(stream.beta(a, b)))]))
+    budget = view.tree.budget.evaluations
+    tau = budget / max(view.left, 1) if budget is not None and view.left is not None else 1.0
+    return Plan(
+        expand=may_widen(view),
+        parent=lambda: draw_beta(
+            tau * (1.0 + view.clade_solved), tau * (1.0 + view.clade_failed), view.fertile, rng
+        ),
+        agent=lambda: draw_beta(tau * (1.0 + view.solved), tau * (1.0 + view.failed), view.open, rng),
+    )
+
+
+def best_of_n(view: View, rng: Random) -> Plan:
+    """Make only children of the seed, else as ``hgm``: the control that a tree has to beat."""
+    return Plan(may_widen(view), lambda: SEED if view.can_have_child[SEED] else None, hgm(view, rng).agent)
+
+
+def chance(view: View, rng: Random) -> Plan:
+    """Choose every agent with the same chance."""
+
+    def choose(agents: Ints) -> AgentId | None:
+        return AgentId(int(agents[rng.randrange(len(agents))])) if len(agents) else None
+
+    return Plan(may_widen(view), lambda: choose(view.fertile), lambda: choose(view.open))
+
+
+class HgmPublished:
+    """``hgm`` as its published program behaves, so that results can be compared with either.
+
+    Source: metauto-ai/HGM (``hgm.py``, ``tree.py``, ``config.yaml``) at commit 013872d, with its default settings.
+    (Other commits sum a clade over ``get_sub_tree()[:-1]``: the agent itself instead of the last descendant.) It
+    differs from the paper in three things, all reproduced here:
+
+    * Draws do not sharpen: τ = 1, because ``cool_down`` is off.
+    * Only agents with a result and a mean above 0 can be parents. Where the seed resolves nothing there is none, and
+    the
+      search ends with the seed's last task.
+    * To read a clade, the program takes the agent's own list of outcomes and appends those of every descendant, in
+      place. So each expansion adds the descendants' outcomes once more to the own list of every possible parent, with
+      everything that was added to the descendants before. These lists give the means and the draws, both of parents and
+      of agents to evaluate. A list of 10,000 outcomes or more is not extended; for parents it is read as 10,000 times
+      its mean.
+
+    Not reproduced: the program's seed comes with all its results and is not counted; a failed birth counts nowhere, so
+    that a search whose births all fail would not end; up to five expansions of the seed at the start, by the number of
+    workers.
+    """
+
+    FULL_LIST = 10_000
+    """``n_pseudo_descendant_evals`` of the program."""
+
+    def __init__(self) -> None:
+        self.resolved: list[int] = []
+        """Per agent, in its list."""
+        self.lengths: list[int] = []
+        self._parents: list[int] = []
+
+    def decide(self, view: View, rng: Random) -> Plan:
+        """Return the plan by the lists."""
+
+        def parent() -> AgentId | None:
+            possible = self.possible_parents
+            solved, failed = self.clades()
+            return draw_beta(1.0 + solved, 1.0 + failed, possible[view.can_have_child[possible]], rng)
+
+        def agent() -> AgentId | None:
+            solved = np.array(self.resolved, dtype=np.float64)
+            failed = np.array(self.lengths, dtype=np.float64) - solved
+            return draw_beta(1.0 + solved, 1.0 + failed, view.open, rng)
+
+        return Plan(may_widen(view), parent, agent)
+
+    def observe(self, event: Recorded) -> None:
+        """Fold one event into the lists. The start of an expansion means that the clades were read just before."""
+        match event.event:
+            case TaskGraded(_, Evaluation(agent=agent, verdict=verdict)) if verdict is not Verdict.INVALID:
+                self.resolved[agent] += verdict is Verdict.RESOLVED
+                self.lengths[agent] += 1
+            case VerdictWithdrawn(what=what, verdict=verdict):
+                # Copies in the lists of ancestors stay, because in the program nothing leaves a list.
+                self.resolved[what.agent] -= verdict is Verdict.RESOLVED
+                self.lengths[what.agent] -= 1
+            case AgentBorn(outcome=Born(parents=parents)):
+                self.resolved.append(0)
+                self.lengths.append(0)
+                self._parents.append(parents[0] if parents else -1)
+            case ActionStarted(action=Expand(), again=False):
+                self._extend_lists()
+
+    @property
+    def possible_parents(self) -> Ints:
+        """Ids of the agents with a finite mean above 0; ascending."""
+        return np.flatnonzero(np.array(self.resolved, dtype=np.int64) > 0)
+
+    def clades(self) -> tuple[Floats, Floats]:
+        """Return per agent the resolved and unresolved counts of its clade; leave the lists unchanged."""
+        resolved, lengths = self._sum_clades()
+        for agent, length in enumerate(self.lengths):
+            if length >= self.FULL_LIST:
+                share = self.FULL_LIST / length
+                resolved[agent] += (share - 1) * self.resolved[agent]
+                lengths[agent] += (share - 1) * length
+        return np.array(resolved), np.array(lengths) - np.array(resolved)
+
+    def _extend_lists(self) -> None:
+        """Change the lists like the program does when it reads the clades of all possible parents.
+
+        The program reads them in order of birth, parents before their children. So each agent takes its descendants'
+        lists in their state before this reading.
+        """
+        resolved, lengths = self._sum_clades()
+        for agent in self.possible_parents:
+            if self.lengths[agent] < self.FULL_LIST:
+                self.resolved[agent] = int(resolved[agent])
+                self.lengths[agent] = int(lengths[agent])
+
+    def _sum_clades(self) -> tuple[list[float], list[float]]:
+        resolved: list[float] = list(self.resolved)
+        lengths: list[float] = list(self.lengths)
+        for agent in range(len(resolved) - 1, 0, -1):
+            resolved[self._parents[agent]] += resolved[agent]
+            lengths[self._parents[agent]] += lengths[agent]
+        return resolved, lengths

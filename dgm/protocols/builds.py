@@ -11,7 +11,7 @@ from dgm.errors import UserError
 
 
 class BuildError(UserError):
-    """A build could not be run, or left what cannot be used."""
+    """What an agent or a task needs cannot be installed or built, or the build left what cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)

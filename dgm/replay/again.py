@@ -36,7 +36,7 @@ from dgm.domain import (
     Usage,
     Verdict,
 )
-from dgm.errors import Hint, Infrastructure, UserError
+from dgm.errors import ArchiveCorrupt, Hint, Infrastructure, UserError
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.server import LendingRules
 from dgm.models.builtin import DryRun
@@ -50,9 +50,9 @@ from dgm.replay.compare import (
     describe_differing_line,
     quote_difference,
 )
-from dgm.replay.recording import RecordedOrders, ReplayJournal, ReplayRun, make_recorded_models
+from dgm.replay.recording import ReplayJournal, ReplayRun, make_recorded_models
 from dgm.sandboxes.choose import open_kind
-from dgm.search.orders import EvaluateOrder
+from dgm.search.prepare import AgentIndex
 from dgm.search.run_settings import current_settings_at, fixed_name_of, group_by_settings
 from dgm.simulation import check_performed
 from dgm.worker.session import LentModels, call_limits, open_session
@@ -149,7 +149,9 @@ async def open_replayer(run: Run, settings: Settings, parts: assemble.RunParts) 
     with TemporaryDirectory(prefix="dgm-replay-", ignore_cleanup_errors=True) as scratch:
         async with open_session(parts.engine, run.source(SEED), settings.limits, lent) as session:
             again, operators = ReplayRun(run, Path(scratch)), assemble.operators_of(run, settings)
-            yield Replayer(run, Worker(again, session, parts.benchmark, operators, settings), unanswered)
+            yield Replayer(
+                run, Worker(again, session, parts.benchmark, operators, settings, AgentIndex(run)), unanswered
+            )
 
 
 def _open_at(run: Run, until: int, sandbox: str | None) -> AbstractAsyncContextManager[Replayer]:
@@ -217,20 +219,18 @@ async def replay_lineage(
             for action in some
         }
         await asyncio.to_thread(check_descent, run, agents)
-        # The settings that orders depend on never change in a run.
-        orders = RecordedOrders(run, replayers[agents[0].action].worker.settings)
         for agent in agents:
-            steps.append(await _remake_agent(replayers[agent.action], agent, orders))
+            steps.append(await _remake_agent(replayers[agent.action], agent))
             on_step(steps[-1])
     return steps
 
 
-async def _remake_agent(replayer: Replayer, agent: Agent, orders: RecordedOrders) -> StepAgain:
+async def _remake_agent(replayer: Replayer, agent: Agent) -> StepAgain:
     began = time.monotonic()
     outcome: Outcome | Infrastructure
     async with StandstillWatch() as watch:
         try:
-            outcome = await _perform_step(replayer, agent, orders)
+            outcome = await _perform_step(replayer, agent)
         except Infrastructure as error:
             outcome = error
         if not isinstance(outcome, Born):
@@ -240,10 +240,13 @@ async def _remake_agent(replayer: Replayer, agent: Agent, orders: RecordedOrders
     return StepAgain(agent.id, agent.action, match, agent.commit, again, divergence, time.monotonic() - began)
 
 
-async def _perform_step(replayer: Replayer, agent: Agent, orders: RecordedOrders) -> Outcome:
+async def _perform_step(replayer: Replayer, agent: Agent) -> Outcome:
     run, worker = replayer.run, replayer.worker
     if agent.action:
-        return await worker.perform(orders.expansion(agent.action))
+        starts = run.store.starts_of_action(agent.action)
+        if not starts:
+            raise ArchiveCorrupt(f"{run.folder / 'run.db'}: action {agent.action} was never started")
+        return await worker.perform(agent.action, starts[-1][1])
     parents = [run.tree.agents[parent].commit for parent in agent.parents]
     source = await asyncio.to_thread(run.repository.source, agent.commit)
     commit = await asyncio.to_thread(worker.run.repository.commit, source, parents)
@@ -390,7 +393,7 @@ async def _regrade_patch(replayer: Replayer, action: ActionId, recorded: Evaluat
 async def _perform_again(replayer: Replayer, action: ActionId, recorded: Evaluation) -> _Result:
     run, worker = replayer.run, replayer.worker
     what = Evaluate(recorded.agent, recorded.task, recorded.attempt)
-    now = await worker.perform(EvaluateOrder(action, what, run.tree.agents[recorded.agent]))
+    now = await worker.perform(action, what)
     if not isinstance(now, Evaluation):
         raise TypeError(f"an evaluation has no outcome {now!r}")
     made = worker.run.traces

@@ -1,27 +1,21 @@
 """A recorded run as the source of a replay: its replies are served, and nothing is ever written into it."""
 
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dgm.archive.approvals import WaitingChild
-from dgm.archive.events import AgentBorn, AgentStillborn, ChildProposed, Event, Recorded
+from dgm.archive.events import Event, Recorded
 from dgm.archive.objects import make_repository
 from dgm.archive.repository import AgentRepository
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import ActionId, Usage
-from dgm.errors import ArchiveCorrupt, DgmError
+from dgm.errors import DgmError
 from dgm.gateway.journal import RunJournal
 from dgm.messages import BegunCall, CutCall, PaidCall
 from dgm.models.builtin import RecordedModel
 from dgm.models.choose import drawing_of, names_by_role
 from dgm.protocols import Model
-from dgm.search.duplicate_index import map_contents
-from dgm.search.orders import ExpandOrder
-from dgm.search.run_controller import RunController
 
 ROLES = ("solve", "improve", "diagnose", "probe")
 
@@ -110,57 +104,3 @@ class ReplayRun(Run):
         """Refuse the events; raise as ``append``."""
         names = ", ".join(type(event).__name__ for event in events)
         raise DgmError(f"{self.name}: a replay writes nothing into the run that it replays ({names})")
-
-
-class RecordedOrders:
-    """The orders of a run's expansions, as the worker got them."""
-
-    def __init__(self, run: Run, settings: Settings) -> None:
-        self._run = run
-        self._controller = RunController(run, settings)
-        self._births: list[int] = []
-        self._asked: list[tuple[int, ActionId, WaitingChild]] = []
-        self._decided: dict[ActionId, int] = {}
-        for recorded in run.store.select("kind IN ('agent_born', 'agent_stillborn', 'child_proposed')"):
-            self._note(recorded)
-
-    def expansion(self, action: ActionId) -> ExpandOrder:
-        """Return the order of the last start of an expansion, which knows only the agents of that time.
-
-        Raises:
-            ArchiveCorrupt: the log has no start of it.
-        """
-        starts = self._run.store.starts_of_action(action)
-        if not starts:
-            raise ArchiveCorrupt(f"{self._run.store.path}: action {action} was never started")
-        seq, what = starts[-1]
-        order = self._controller.order(action, what)
-        if not isinstance(order, ExpandOrder):
-            raise ArchiveCorrupt(f"{self._run.store.path}: action {action} is no expansion")
-        there = sum(born < seq for born in self._births)
-        return replace(
-            order,
-            known=map_contents(self._run, self._run.tree.agents[:there]),
-            known_syntax=self._controller.known.syntax(there) if order.known_syntax else {},
-            siblings=self._controller.siblings(order.action, there, self._waiting(seq)),
-        )
-
-    def _note(self, recorded: Recorded) -> None:
-        match recorded.event:
-            case AgentBorn(action):
-                self._births.append(recorded.seq)
-                self._decided[action] = recorded.seq
-            case AgentStillborn(action):
-                self._decided[action] = recorded.seq
-            case ChildProposed(action, child):
-                self._asked.append((recorded.seq, action, WaitingChild(child, 0.0)))
-            case _:
-                pass
-
-    def _waiting(self, seq: int) -> Mapping[ActionId, WaitingChild]:
-        """Return the children that waited for a person at event ``seq``."""
-        return {
-            action: one
-            for asked, action, one in self._asked
-            if asked < seq < self._decided.get(action, sys.maxsize)
-        }

@@ -4,12 +4,11 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from functools import partial
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
-from dgm.archive.live_nodes import NodeState, remove_live_nodes, write_live_nodes
+from dgm.archive.live import LiveCalls, LiveState, NodeState, remove_live, write_live
 from dgm.config import Settings
 from dgm.errors import Infrastructure, UserError
 from dgm.plugins import make_plugin
@@ -175,57 +174,38 @@ class _HasNodes(Protocol):
     def nodes(self) -> Sequence[NodeState]: ...
 
 
-def tell_nodes(
-    folder: Path, engine: SandboxEngine, every_s: float = LOOK_S
-) -> AbstractAsyncContextManager[None]:
-    """Keep the file of nodes in a run's folder up to date while the context lasts, if the engine has several.
+@asynccontextmanager
+async def publish_live(
+    folder: Path, count_calls: Callable[[], LiveCalls], engine: SandboxEngine, every_s: float = LOOK_S
+) -> AsyncIterator[None]:
+    """Publish what a run does now for other processes, such as ``dgm status``, while the context lasts.
 
     Args:
         folder: of the run.
-        engine: of its sandboxes.
-        every_s: seconds between two looks at the nodes.
-    """
-    remove = partial(remove_live_nodes, folder)
-    if not isinstance(engine, _HasNodes):
-        remove()
-        return nullcontext()
-    nodes = engine.nodes
-    return publish_changes(lambda: tuple(nodes()), partial(write_live_nodes, folder), remove, every_s)
-
-
-@asynccontextmanager
-async def publish_changes(
-    look: Callable[[], T],
-    write: Callable[[T], None],
-    remove: Callable[[], None],
-    every_s: float = LOOK_S,
-) -> AsyncIterator[None]:
-    """Publish a live value for other processes, such as ``dgm status``, while the context lasts; remove it then.
-
-    Args:
-        look: returns the current value.
-        write: publishes it; an ``OSError`` of it changes nothing.
-        remove: removes what was published.
+        count_calls: returns the open model calls.
+        engine: of the run's sandboxes.
         every_s: seconds between two looks.
     """
-    remove()
-    task = asyncio.create_task(_publish(look, write, every_s), name="live-file")
+    remove_live(folder)
+    publishing = asyncio.create_task(_publish(folder, count_calls, engine, every_s), name="live-file")
     try:
         yield
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        remove()
+        publishing.cancel()
+        await asyncio.gather(publishing, return_exceptions=True)
+        remove_live(folder)
 
 
-async def _publish(look: Callable[[], T], write: Callable[[T], None], every_s: float) -> None:
-    published: T | None = None
+async def _publish(
+    folder: Path, count_calls: Callable[[], LiveCalls], engine: SandboxEngine, every_s: float
+) -> None:
+    published = LiveState()
     while True:
-        value = look()
-        if value != published:
+        state = LiveState(count_calls(), tuple(engine.nodes()) if isinstance(engine, _HasNodes) else ())
+        if state != published:
             try:
-                write(value)
-                published = value
+                write_live(folder, state)
+                published = state
             except OSError as error:
-                log.debug("a live value is not published: %s", error)
+                log.debug("the live state is not published: %s", error)
         await asyncio.sleep(every_s)

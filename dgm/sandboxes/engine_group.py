@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from operator import methodcaller
 
-from dgm.archive.live_nodes import NodeState
+from dgm.archive.live import NodeState
 from dgm.domain import Snapshot
 from dgm.errors import DgmError, Infrastructure, UserError
 from dgm.protocols import SandboxSpec

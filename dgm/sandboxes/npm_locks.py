@@ -10,7 +10,7 @@ from typing import Any
 
 from dgm.bounded_reading import parse_json
 from dgm.domain import Snapshot
-from dgm.errors import UserError
+from dgm.protocols import BuildError
 
 MANIFEST, LOCK = "package.json", "package-lock.json"
 MODULES = "node_modules"
@@ -83,34 +83,34 @@ def check_manifest(data: bytes) -> None:
     """Refuse a manifest whose packages are not all named by versions of a registry.
 
     Raises:
-        UserError: one is not, or it cannot be read.
+        BuildError: one is not, or it cannot be read.
     """
     try:
         manifest = parse_json(data.decode("utf-8"))
         tables = [manifest.get(key) or {} for key in TABLES]
         foreign = [name for table in tables for name in keep_registry_specs(table)[1]]
     except (ValueError, AttributeError) as error:
-        raise UserError(f"{MANIFEST}: cannot be read: {error}") from error
+        raise BuildError(f"{MANIFEST}: cannot be read: {error}") from error
     if foreign:
-        raise UserError(f"{MANIFEST}: {foreign[0][:100]}: {_ONLY}")
+        raise BuildError(f"{MANIFEST}: {foreign[0][:100]}: {_ONLY}")
 
 
 def check_lock(data: bytes) -> None:
     """Refuse a lock that would make npm run git, read files of this machine, or take what no digest covers.
 
     Raises:
-        UserError: it does, or is no lock of version 2 or later.
+        BuildError: it does, or is no lock of version 2 or later.
     """
     try:
         packages = parse_json(data.decode("utf-8")).get("packages")
     except (ValueError, AttributeError) as error:
-        raise UserError(f"{LOCK}: cannot be read: {error}; make it anew: npm install") from error
+        raise BuildError(f"{LOCK}: cannot be read: {error}; make it anew: npm install") from error
     if not isinstance(packages, dict):
-        raise UserError(f"{LOCK}: is of an old form; make it anew with npm 7 or later: npm install")
+        raise BuildError(f"{LOCK}: is of an old form; make it anew with npm 7 or later: npm install")
     registries = find_registries()
     for name in packages:
         if name and not (_PLACE.fullmatch(name) and _is_from_registry(name, packages, registries)):
-            raise UserError(f"{LOCK}: {name[:100]}: {_ONLY}")
+            raise BuildError(f"{LOCK}: {name[:100]}: {_ONLY}")
 
 
 def drop_missing_options(data: bytes) -> bytes:

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from dgm.bounded_reading import plain_requirement
 from dgm.domain import Entry, Snapshot
-from dgm.errors import Infrastructure, UserError
+from dgm.errors import Infrastructure
 from dgm.paths import cache_folder
-from dgm.protocols import Builder, BuildRun, Mount, SandboxEngine, SandboxSpec
+from dgm.protocols import Builder, BuildError, BuildRun, Mount, SandboxEngine, SandboxSpec
 from dgm.sandboxes.building import SandboxBuilder
 from dgm.sandboxes.engine_client import hold_lock
 from dgm.sandboxes.npm_locks import (
@@ -126,12 +126,12 @@ async def ensure_packages(
         spec: sandboxes of the agent.
 
     Raises:
-        UserError: they cannot be installed; the message quotes uv.
+        BuildError: they cannot be installed; the message quotes uv.
         Infrastructure: a sandbox could not be started.
     """
     for requirement in requires:
         if not plain_requirement(requirement):
-            raise UserError(
+            raise BuildError(
                 f"agent.toml: requires: {requirement!r} is no package such as 'openai>=3' (names and versions)"
             )
     request = _hash([_FORM, sorted(requires), *astuple(python)])
@@ -155,7 +155,7 @@ async def ensure_packages(
             if done.exit_code:
                 cause = " ".join(line.strip(" ×╰─▶│|`->") for line in done.output.splitlines()).strip()
                 reason = done.explain(cause[-300:])
-                raise UserError(f"agent.toml: requires = {wanted[:8]}: cannot be installed: {reason}")
+                raise BuildError(f"agent.toml: requires = {wanted[:8]}: cannot be installed: {reason}")
             for script in sorted((packages / "bin").glob("*")):
                 free_script(script)
             folder = cache / _hash([request, *sorted(path.name for path in packages.glob("*.dist-info"))])
@@ -175,7 +175,7 @@ async def ensure_npm_packages(source: Snapshot, builder: Builder, machine: str =
         machine: architecture of the sandboxes; default: this machine's.
 
     Raises:
-        UserError: they cannot be installed, or something is named beside packages of a registry.
+        BuildError: they cannot be installed, or something is named beside packages of a registry.
         Infrastructure: the sandbox failed.
     """
     flags = npm_flags(machine or platform.machine())
@@ -197,7 +197,7 @@ async def ensure_npm_packages(source: Snapshot, builder: Builder, machine: str =
             command = [*NPM, "ci", "--omit=dev", *flags]
             done = await _install(builder, project, command, f"project/{MODULES}", modules)
             if done.exit_code:
-                raise UserError(f"{LOCK}: cannot be installed: {done.explain(first_error(done.output))}")
+                raise BuildError(f"{LOCK}: cannot be installed: {done.explain(first_error(done.output))}")
             modules.replace(folder)
         progress.say(f"installed in {progress.seconds:.0f} s")
     return folder

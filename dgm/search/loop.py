@@ -8,10 +8,11 @@ that the replies it has already paid for are served from the traces.
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from random import Random
+from typing import Protocol
 
 from dgm.analysis.budgets import NO_ROOM, Ending, Reason, find_ending, has_evaluation_room, has_room_for
 from dgm.analysis.dead_ends import find_dead_end
@@ -19,7 +20,9 @@ from dgm.analysis.goals import Goals
 from dgm.archive.events import (
     ActionLost,
     ActionStarted,
+    AgentBorn,
     AgentStillborn,
+    ChildProposed,
     Event,
     Recorded,
     RunPaused,
@@ -28,19 +31,57 @@ from dgm.archive.events import (
 )
 from dgm.archive.tree import Tree
 from dgm.config import Settings
-from dgm.domain import Action, ActionId, Born, Evaluation, Outcome, Stillborn, Verdict
-from dgm.errors import Infrastructure, StoodStill
+from dgm.domain import Action, ActionId, Born, Evaluate, Evaluation, Expand, Outcome, Stillborn, Verdict
+from dgm.errors import Infrastructure, StoodStill, UserError
 from dgm.policies.limits import fertile
 from dgm.processes import StandstillWatch
 from dgm.protocols import Policy
-from dgm.search.availability import ENDLESS, ModelAvailability
-from dgm.search.backoff import Backoff
-from dgm.search.orders import ActionExecutor, RunLog
-from dgm.search.validation import validate_action
+from dgm.search.outage import ALWAYS_AVAILABLE, Backoff, ModelAvailability
 
 log = logging.getLogger(__name__)
 
 _NO_THREAD = "can't start new thread"
+
+
+class RunLog(Protocol):
+    """The loop's view of a run: its log, the tree folded from it, and the evidence of a decision."""
+
+    @property
+    def tree(self) -> Tree:
+        """The run's tree, up to date with ``append``."""
+        ...
+
+    def append(self, event: Event) -> Recorded:
+        """Make an event durable, then fold it into the tree."""
+        ...
+
+    def since(self, seq: int) -> Iterable[Recorded]:
+        """Return the events after number ``seq``, in order."""
+        ...
+
+    def with_evidence(self, action: ActionId, what: Action, tree: Tree) -> Action:
+        """Return the action with all that its operator may see; ``tree`` is the fold of the log up to the decision."""
+        ...
+
+    def birth(self, action: ActionId, outcome: Born) -> AgentBorn | AgentStillborn | ChildProposed:
+        """Return the event of a birth, or of the child's wait for a person."""
+        ...
+
+    def answered(self, now: float) -> AgentBorn | AgentStillborn | None:
+        """Return the event of the first child that waits no longer at ``now`` (Unix time); None if all still wait."""
+        ...
+
+
+class ActionExecutor(Protocol):
+    """The executor of the loop's actions."""
+
+    async def perform(self, action: ActionId, what: Action) -> Outcome:
+        """Perform an action that was started in the log.
+
+        Raises:
+            Infrastructure: it could not be performed.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +98,7 @@ class LoopHooks:
     """The callbacks, model supply, clocks and goals of a search."""
 
     on_event: Callable[[Recorded], None] = lambda _: None
-    supply: ModelAvailability = ENDLESS
+    supply: ModelAvailability = ALWAYS_AVAILABLE
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], float] = time.time
     """Unix time, as in the log."""
@@ -88,7 +129,7 @@ class Search:
         self._policy = policy
         self._worker = worker
         self._settings = settings
-        self._patience = Backoff(settings.limits.failures_in_a_row, settings.limits.tries, around.clock)
+        self._retry = Backoff(settings.limits.failures_in_a_row, settings.limits.tries, around.clock)
         self._supply = around.supply
         self._now, self._answers_s = around.now, around.answers_s
         self._goals = around.goals
@@ -99,7 +140,7 @@ class Search:
         self._finished: asyncio.Queue[FinishedTask | None] = asyncio.Queue()
         self._stop: Ending | None = None
         self._observed = 0
-        self._cramped = False
+        self._no_budget_for_expansion = False
         """Whether the policy's last wish was an expansion that the budget has no room for."""
 
     @property
@@ -137,10 +178,10 @@ class Search:
 
     async def _search(self) -> Ending:
         while True:
-            wait_s = self._patience.wait_s()
-            self._hear()
-            over = self._fill()
-            if over is None and self._at_rest and not self._running:
+            wait_s = self._retry.wait_s()
+            self._record_answers()
+            over = self._start_actions()
+            if over is None and self._paused and not self._running:
                 over = await self._pause()
                 if over is None:
                     continue
@@ -149,33 +190,35 @@ class Search:
             # If no wait holds an action back, only a finished action can change anything.
             held_back = wait_s > 0.0 and len(self._running) < self._slots and not over
             waits = [max(wait_s, 0.05)] if held_back else []
-            await self._take(min([*waits, self._answers_s] if self._asking else waits, default=None))
+            await self._wait_for_results(
+                min([*waits, self._answers_s] if self._children_wait else waits, default=None)
+            )
 
     @property
-    def _at_rest(self) -> bool:
+    def _paused(self) -> bool:
         """Whether nothing new may start until a provider answers again, or a person is told."""
-        return self._patience.exhausted or bool(self._supply.halted)
+        return self._retry.exhausted or bool(self._supply.halted)
 
     @property
     def _slots(self) -> int:
-        return 1 if self._patience.on_trial else self._settings.workers
+        return 1 if self._retry.on_trial else self._settings.workers
 
-    def _fill(self) -> Ending | None:
+    def _start_actions(self) -> Ending | None:
         """Start every action that may start; return the session's end if none may any more."""
         while len(self._running) < self._slots:
             over = self._find_ending()
             if over is not None:
                 return over
-            if self._at_rest or self._patience.wait_s() > 0.0:
+            if self._paused or self._retry.wait_s() > 0.0:
                 return None
             chosen = self._choose()
             if chosen is None:
-                return None if self._running or self._asking else self._ending_without_action()
+                return None if self._running or self._children_wait else self._ending_without_action()
             self._start(*chosen)
         return None
 
     def _ending_without_action(self) -> Ending:
-        if self._cramped:
+        if self._no_budget_for_expansion:
             return Ending(Reason.GOAL, NO_ROOM.format(budget=self._controller.tree.budget))
         tree = self._controller.tree
         if min(tree.tried_count) < len(tree.tasks):
@@ -207,17 +250,21 @@ class Search:
         """Return the ending if the time limit passes while children wait; no event tells the time meanwhile."""
         tree = self._controller.tree
         limit = tree.budget.seconds
-        if not self._asking or limit is None or tree.wall_seconds + self._now() - self._last_at < limit:
+        if (
+            not self._children_wait
+            or limit is None
+            or tree.wall_seconds + self._now() - self._last_at < limit
+        ):
             return None
         return Ending(
             Reason.LIMIT, f"the budget is spent: {limit:,.0f} seconds are over, and children still wait"
         )
 
     @property
-    def _asking(self) -> bool:
+    def _children_wait(self) -> bool:
         return bool(self._controller.tree.waiting)
 
-    def _hear(self) -> None:
+    def _record_answers(self) -> None:
         """Record the answers about waiting children, and the children whose time is over."""
         while (event := self._controller.answered(self._now())) is not None:
             self._append(event)
@@ -227,34 +274,34 @@ class Search:
 
         A provider that answers may have been away until now: one more action shows whether it was the cause.
         """
-        reason = self._supply.halted or await self._outage()
+        reason = self._supply.halted or await self._find_outage()
         if self._stop is not None:
             return self._stop
         if not reason:
-            if self._patience.unexplained:
-                last = self._patience.last_reason
+            if self._retry.unexplained:
+                last = self._retry.last_reason
                 return Ending(Reason.OUTAGE, f"too many failures in a row, the last: {last}")
-            self._patience.try_one(unexplained=True)
+            self._retry.end_pause(unexplained=True)
             return None
         self._append(RunPaused(reason))
         left_s = self._supply.wait_s or self._settings.limits.pause_s
         while reason:
-            self._hear()
-            wait_s = min(left_s, self._answers_s) if self._asking else left_s
+            self._record_answers()
+            wait_s = min(left_s, self._answers_s) if self._children_wait else left_s
             try:
                 await asyncio.wait_for(self._finished.get(), wait_s)
             except TimeoutError:
                 left_s -= wait_s
             if left_s <= 0.0:
-                reason = await self._outage()
+                reason = await self._find_outage()
                 left_s = self._supply.wait_s or self._settings.limits.pause_s
             over = self._find_ending()
             if over is not None:
                 return over
-        self._patience.try_one()
+        self._retry.end_pause()
         return None
 
-    async def _outage(self) -> str:
+    async def _find_outage(self) -> str:
         """Return why a provider does not answer now; return early if a stop is asked for."""
         asking = asyncio.create_task(self._supply.outage())
         stopping = asyncio.create_task(self._finished.get())
@@ -271,30 +318,28 @@ class Search:
         again = list(tree.to_redo().items())
         # Another action goes before the one that has just failed: this tells one action's trouble from a
         # general one.
-        fresh = [(action, what) for action, what in again if action != self._patience.last_failed]
+        fresh = [(action, what) for action, what in again if action != self._retry.last_failed]
         if fresh:
             return *fresh[0], True
         action = tree.next_action
-        wanted, self._cramped = None, False
+        wanted, self._no_budget_for_expansion = None, False
         if has_evaluation_room(tree):
-            self._catch_up()
+            self._show_events()
             wanted = self._policy.next(tree, decision_stream(self._settings.seed, action))
             if wanted is not None:
                 validate_action(self._policy.name, tree, wanted)
-            self._cramped = wanted is not None and not has_room_for(tree, wanted)
-        if wanted is None or self._cramped:
+            self._no_budget_for_expansion = wanted is not None and not has_room_for(tree, wanted)
+        if wanted is None or self._no_budget_for_expansion:
             return (*again[0], True) if again else None
         return action, self._controller.with_evidence(action, wanted, tree), False
 
     def _start(self, action: ActionId, what: Action, again: bool) -> None:
         self._append(ActionStarted(action, what, again))
-        order = self._controller.order(action, what)
-
         began = self._watch.beat() if self._watch else 0.0
 
         async def perform() -> None:
             try:
-                result: Outcome | Exception = await self._worker.perform(order)
+                result: Outcome | Exception = await self._worker.perform(action, what)
             except Exception as error:  # noqa: BLE001  (``_record`` raises it where the search is awaited)
                 result = error
                 if isinstance(error, RuntimeError) and _NO_THREAD in str(error):
@@ -306,7 +351,7 @@ class Search:
 
         self._running[action] = asyncio.create_task(perform(), name=f"action-{action}")
 
-    async def _take(self, wait_s: float | None) -> None:
+    async def _wait_for_results(self, wait_s: float | None) -> None:
         """Record the finished actions; wait for the first one, at most ``wait_s`` seconds."""
         try:
             finished = await asyncio.wait_for(self._finished.get(), wait_s)
@@ -326,7 +371,7 @@ class Search:
             case Infrastructure() as error:
                 self._append(ActionLost(action, str(error)))
             case Evaluation() as evaluation:
-                again = self._controller.tree.withdrawals.times(action)
+                again = self._controller.tree.times_withdrawn(action)
                 self._append(TaskGraded(action, evaluation, again))
             case Born() as born:
                 self._append(self._controller.birth(action, born))
@@ -336,9 +381,11 @@ class Search:
                 raise error
         failure = _failure_reason(finished.result)
         if failure is None:
-            self._patience.success()
-        elif self._patience.hopeless(action, failure, general=not isinstance(finished.result, StoodStill)):
-            log.warning("action %d failed too often and is given up: %s", action, failure)
+            self._retry.record_success()
+            return
+        self._retry.record_failure(action, failure, general=not isinstance(finished.result, StoodStill))
+        if self._retry.should_give_up(action):
+            log.warning("action %d failed too often and is abandoned: %s", action, failure)
             self._append(ActionLost(action, f"given up: {failure}", final=True))
         else:
             # The last line of the session reports its cause; do not warn of it twice.
@@ -353,7 +400,7 @@ class Search:
             self._goals.passed(self._controller.tree)
         self._on_event(recorded)
 
-    def _catch_up(self) -> None:
+    def _show_events(self) -> None:
         """Show the policy the events recorded since its last look, model calls included, in the order of the log."""
         if self._policy.keeps_state:
             for recorded in self._controller.since(self._observed):
@@ -382,3 +429,34 @@ def _failure_reason(result: Outcome | Exception) -> str | None:
 def decision_stream(seed: int, action: ActionId) -> Random:
     """Return the random stream of the decision that starts ``action``, derived from the seed and never stored."""
     return Random(f"{seed}/{action}")
+
+
+def validate_action(policy: str, tree: Tree, wanted: object) -> None:
+    """Make sure that a policy's answer is valid in the tree, before any of it is recorded.
+
+    A plug-in can answer anything, and a recorded answer is performed again at each resume.
+
+    Raises:
+        UserError: it is no action, names an agent or a task that does not exist, names no parent, or starts a
+            tried task as a first attempt.
+    """
+    match wanted:
+        case Expand(parents):
+            fault = "" if parents else "a child without a parent"
+            agents = parents
+        case Evaluate(agent, task, attempt):
+            fault, agents = "", (agent,)
+            if task not in tree.tasks:
+                fault = f"the task '{task}', which the benchmark does not have"
+            elif attempt == 0 and 0 <= agent < len(tree.agents) and task in tree.tried(agent):
+                fault = f"task {task} of agent {agent} again"
+        case _:
+            fault, agents = f"{wanted!r}, which is no Expand, no Evaluate and not None", ()
+    for agent in agents:
+        if not 0 <= agent < len(tree.agents):
+            fault = f"agent {agent}, and there are the agents 0 to {len(tree.agents) - 1}"
+            break
+    if fault:
+        raise UserError(
+            f"policy '{policy}' asks for {fault}; a plug-in's fault, for dgm's own policies never do"
+        )

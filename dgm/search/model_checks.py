@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from dgm.archive.begun_checks import end_checks, read_earlier_checks
+from dgm.archive.live import end_checks, read_earlier_checks
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import Usage
@@ -110,8 +110,8 @@ def note_checks(run: Run, settings: Settings, checks: Sequence[Checked]) -> None
     """
     prices = prices_of(settings)
     journal = RunJournal(run)
-    for model, most in read_earlier_checks(run.folder):
-        journal.learned(model, run.tree.model_facts.abilities.get(model, {}), CUT_CHECK, most)
+    for model, worst in read_earlier_checks(run.folder):
+        journal.learned(model, run.tree.model_facts.abilities.get(model, {}), CUT_CHECK, worst)
     for one in checks:
         usage = replace(one.usage, usd=prices[one.model].cost(one.usage))
         journal.learned(one.model, one.abilities, "; ".join(one.words), usage)

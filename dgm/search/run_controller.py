@@ -1,38 +1,39 @@
-"""The step from a decision to an order: its evidence, its agents, and what the archive already knows."""
+"""A run on disk on behalf of the loop: events, evidence, twins, and children that wait for a person.
 
-from collections.abc import Iterable, Mapping, Sequence
+A child waits from the event that proposes it to the birth or stillbirth that ends its expansion. Its commit is
+durable before that event. The answer survives every crash: it is read again until the log has the result.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from dgm.analysis.lineage import common_ancestor
-from dgm.archive.approvals import WaitingChild
+from dgm.archive.approvals import (
+    ApprovalAnswer,
+    UnreadableApproval,
+    WaitingChild,
+    forget,
+    is_diff_written,
+    read_answer,
+    write_diff,
+)
 from dgm.archive.events import ActionLost, AgentBorn, AgentStillborn, ChildProposed, Event, Recorded
-from dgm.archive.history import evaluations_of
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.config import Settings
-from dgm.domain import (
-    NO_ACTION,
-    Action,
-    ActionId,
-    AgentId,
-    Born,
-    CommitId,
-    Evaluate,
-    Evaluation,
-    Expand,
-    Stillborn,
-    Tally,
-)
+from dgm.domain import NO_ACTION, Action, ActionId, Born, Evaluate, Stillborn
 from dgm.errors import UserError
 from dgm.protocols import Needs
-from dgm.search.approvals import Approvals
-from dgm.search.duplicate_index import DuplicateIndex, map_siblings
-from dgm.search.evidence_choice import choose_evidence
-from dgm.search.orders import EvaluateOrder, ExpandOrder, Order, ParentState
+from dgm.search.prepare import AgentIndex, choose_evidence
+
+PERSON = "a person"
+TIME_OUT = "time-out"
+
+log = logging.getLogger(__name__)
 
 
 class RunController:
-    """A run on disk, on behalf of the loop; beside events it writes only the ref of a new agent."""
+    """A run on disk, on behalf of the loop; beside events it writes refs of agents and files of waiting children."""
 
     def __init__(self, run: Run, settings: Settings, needs: Mapping[str, Needs] | None = None) -> None:
         """Write nothing yet.
@@ -45,8 +46,10 @@ class RunController:
         self._run = run
         self._settings = settings
         self._needs = needs
-        self.known = DuplicateIndex(run)
-        self._approvals = Approvals(run, settings.gates)
+        self._index = AgentIndex(run)
+        self._warned: dict[ActionId, str] = {}
+        """The fault of each action's invalid answer; each is logged once."""
+        self._repaired = False
 
     @property
     def tree(self) -> Tree:
@@ -54,13 +57,20 @@ class RunController:
         return self._run.tree
 
     def append(self, event: Event) -> Recorded:
-        """Append an event to the run, and close the proposal of a child that has ended; raise as ``Run.append``."""
+        """Append an event to the run, and remove the files of a child that has ended; raise as ``Run.append``."""
         recorded = self._run.append(event)
-        ended = _ended_expansion(event)
-        # Also for a child that did not wait: the process may have died between the diff and the ChildProposed
-        # event.
-        if ended and self._settings.gates.approve:
-            self._approvals.done(ended)
+        match event:
+            # Also for a child that did not wait: the process may have died between the diff and the ChildProposed
+            # event.
+            case (
+                AgentBorn(action=action)
+                | AgentStillborn(action=action)
+                | ActionLost(action=action, final=True)
+            ):
+                if action and self._settings.gates.approve:
+                    self._forget_waiting(action)
+            case _:
+                pass
         return recorded
 
     def since(self, seq: int) -> Iterable[Recorded]:
@@ -78,102 +88,102 @@ class RunController:
         """
         if isinstance(what, Evaluate):
             return what
-        if self._needs is None:
-            return choose_evidence(self._run, tree, action, what, Needs(), self._settings)
-        if what.operator not in self._needs:
+        needs = Needs() if self._needs is None else self._needs.get(what.operator)
+        if needs is None:
             raise UserError(
                 f"the policy asks for the operator '{what.operator}', and the run has "
-                f"{', '.join(self._needs)}; a policy takes its kit's operator"
+                f"{', '.join(self._needs or ())}; a policy takes its kit's operator"
             )
-        return choose_evidence(self._run, tree, action, what, self._needs[what.operator], self._settings)
-
-    def order(self, action: ActionId, what: Action) -> Order:
-        """Return all that a worker needs to perform the action, which must have been started in the tree."""
-        tree = self._run.tree
-        if isinstance(what, Evaluate):
-            return EvaluateOrder(action, what, tree.agents[what.agent])
-        who = (*what.parents, *what.shown)
-        past = {agent: evaluations_of(self._run, agent, before=action) for agent in who}
-        known_then = {number: each for own in past.values() for number, each in own.items()}
-        return ExpandOrder(
-            id=action,
-            action=what,
-            parents=tuple(tree.agents[agent] for agent in what.parents),
-            child_number=tree.child_number(action),
-            tally=sum((each.tally for each in past[what.parents[0]].values()), Tally()),
-            evidence=tuple(known_then[number] for number in what.evidence),
-            known=self.known.contents(),
-            standings=tuple(_state_of_parent(tree, agent, past[agent]) for agent in who),
-            ancestor=_find_ancestor(tree, what.parents),
-            known_syntax=self.known.syntax() if self._settings.vetting.syntax else {},
-            siblings=self.siblings(what, len(tree.agents), tree.waiting),
-        )
-
-    def siblings(
-        self, what: Expand, there: int, waiting: Mapping[ActionId, WaitingChild]
-    ) -> Mapping[str, CommitId]:
-        """Return the first parent's children among the first ``there`` agents and among those that wait.
-
-        Only the novelty gate needs them.
-        """
-        if self._settings.gates.novelty == "off":
-            return {}
-        return map_siblings(self._run.tree, what.parents[0], there, waiting)
+        return choose_evidence(self._run, tree, action, what, needs, self._settings)
 
     def birth(self, action: ActionId, outcome: Born) -> AgentBorn | AgentStillborn | ChildProposed:
         """Return the event of a birth, or of the child's wait for a person if the gate ``approve`` is on.
 
         A twin that another worker made at the same time is stillborn.
         """
-        content = self._run.repository.tree_of(outcome.commit)
-        dead = self._twin(outcome, content)
+        dead = self._find_twin(outcome)
         if dead:
             return AgentStillborn(action, dead)
-        if self._settings.gates.approve:
-            return self._approvals.propose(action, outcome)
-        return self._born(action, outcome, content)
+        if not self._settings.gates.approve:
+            return self._run.birth(outcome, action)
+        # If the process died in between, an answer may be there already. It is taken if it can only be for this child.
+        repository = self._run.repository
+        if repository.waiting_refs().get(action) != outcome.commit:
+            forget(self._run.folder, action)
+            repository.name_waiting(action, outcome.commit)
+        self._write_diff(action, outcome)
+        return ChildProposed(action, outcome)
 
     def answered(self, now: float) -> AgentBorn | AgentStillborn | None:
         """Return the event of the first child that waits no longer at ``now`` (Unix time); None if all still wait."""
-        decided = self._approvals.due(now)
-        if decided is None:
-            return None
-        action, child = decided.action, decided.child
-        if not decided.yes:
-            reason = decided.reason
-            dead = Stillborn(child.parents, child.operator, decided.stage, reason, child.cost, decided.by)
-            return AgentStillborn(action, dead)
-        content = self._run.repository.tree_of(child.commit)
-        twin = self._twin(child, content, action)
-        if twin:
-            return AgentStillborn(action, replace(twin, decided=decided.by))
-        return self._born(action, child, content, decided.by)
+        self._repair_files()
+        for action, waiting in self._run.tree.waiting.items():
+            answer, by = self._read_answer(action), PERSON
+            limit_s = self._settings.gates.approve_s
+            if answer is None and limit_s is not None and now - waiting.since >= limit_s:
+                accepts = self._settings.gates.on_timeout == "accept"
+                answer, by = ApprovalAnswer(accepts, f"nobody answered within {limit_s:g} s"), TIME_OUT
+            if answer is not None:
+                return self._end_wait(action, waiting, answer, by)
+        return None
 
-    def _twin(self, child: Born, content: str, itself: ActionId = NO_ACTION) -> Stillborn | None:
-        asked = child.syntax if self._settings.vetting.syntax else ""
-        stage, reason = self.known.twin(content, asked, itself)
+    def _end_wait(
+        self, action: ActionId, waiting: WaitingChild, answer: ApprovalAnswer, by: str
+    ) -> AgentBorn | AgentStillborn:
+        child = waiting.child
+        if not answer.yes:
+            stage = "rejected" if by == PERSON else "expired"
+            reason = answer.reason or "the user answered no"
+            return AgentStillborn(
+                action, Stillborn(child.parents, child.operator, stage, reason, child.cost, by)
+            )
+        twin = self._find_twin(child, action)
+        if twin:
+            return AgentStillborn(action, replace(twin, decided=by))
+        return self._run.birth(child, action, by)
+
+    def _find_twin(self, child: Born, itself: ActionId = NO_ACTION) -> Stillborn | None:
+        syntax = child.syntax if self._settings.vetting.syntax else ""
+        content = self._run.repository.tree_of(child.commit)
+        stage, reason = self._index.find_twin(content, syntax, itself)
         return Stillborn(child.parents, child.operator, stage, reason, child.cost) if stage else None
 
-    def _born(self, action: ActionId, child: Born, content: str, decided: str = "") -> AgentBorn:
-        event = self._run.birth(child, action, decided)
-        self.known.add(event, content)
-        return event
+    def _read_answer(self, action: ActionId) -> ApprovalAnswer | None:
+        try:
+            return read_answer(self._run.folder, action)
+        except UnreadableApproval as fault:
+            if self._warned.get(action) != str(fault):
+                self._warned[action] = str(fault)
+                log.warning("no answer: %s", fault)
+            return None
 
+    def _write_diff(self, action: ActionId, child: Born) -> None:
+        parent = self._run.tree.agents[child.parents[0]]
+        write_diff(self._run.folder, action, self._run.repository.diff(parent.commit, child.commit))
 
-def _ended_expansion(event: Event) -> ActionId:
-    """Return the expansion that has ended with the event; ``NO_ACTION`` if none has."""
-    match event:
-        case AgentBorn(action=action) | AgentStillborn(action=action) | ActionLost(action=action, final=True):
-            return action
-        case _:
-            return NO_ACTION
+    def _forget_waiting(self, action: ActionId) -> None:
+        """Remove the files that exist only while the child waits; the log holds the result.
 
+        The commit of a child that was not born stays, because an expansion started meanwhile may name it.
+        """
+        forget(self._run.folder, action)
+        kinds = {type(recorded.event) for recorded in self._run.store.events_of_action(action)}
+        if ChildProposed not in kinds or AgentBorn in kinds:
+            self._run.repository.forget_waiting(action)
 
-def _state_of_parent(tree: Tree, agent: AgentId, past: Mapping[ActionId, Evaluation]) -> ParentState:
-    member = tree.agents[agent]
-    before = tree.agents[member.parents[0]].commit if member.parents else None
-    return ParentState(member, before, tuple(past.values()))
+    def _repair_files(self) -> None:
+        """Remove, once, what a process left that died between an event and the removal of its files.
 
-
-def _find_ancestor(tree: Tree, parents: Sequence[AgentId]) -> CommitId | None:
-    return tree.agents[common_ancestor(tree, *parents)].commit if len(parents) == 2 else None
+        Also write the missing diffs of waiting children in an unpacked run.
+        """
+        if self._repaired:
+            return
+        self._repaired = True
+        tree = self._run.tree
+        for action in self._run.repository.waiting_refs():
+            # A child that is to be made again will be proposed again, and may have its answer already.
+            if not any(action in actions for actions in (tree.waiting, tree.pending, tree.to_redo())):
+                self._forget_waiting(action)
+        for action, waiting in tree.waiting.items():
+            if not is_diff_written(self._run.folder, action):
+                self._write_diff(action, waiting.child)

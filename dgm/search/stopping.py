@@ -1,4 +1,4 @@
-"""Work on a run that ends when another process or thread asks for that (``dgm.archive.stop_request``)."""
+"""Work on a run that ends when another process or thread asks for that (``dgm.archive.live``)."""
 
 import asyncio
 import logging
@@ -7,8 +7,8 @@ from typing import Any
 
 from dgm.analysis.budgets import Ending, Reason
 from dgm.archive.events import RunStopped
+from dgm.archive.live import read_stop_request
 from dgm.archive.run import Run
-from dgm.archive.stop_request import read_stop_request
 from dgm.search.loop import Search
 
 LOOK_S = 0.5

@@ -15,12 +15,11 @@ from dgm.archive.tree import Tree
 from dgm.config import Settings, resolve
 from dgm.domain import AgentId
 from dgm.errors import UserError
-from dgm.policies.composed import Composed
-from dgm.policies.limits import evaluations_begun, evaluations_left
-from dgm.policies.random import AnyTarget
+from dgm.policies.hgm import chance
+from dgm.policies.limits import evaluations_left
+from dgm.policies.operators import open_operators
+from dgm.policies.policy import Plan, PlannedPolicy, View
 from dgm.policies.registry import best_agent, open_policy, refuse_idle
-from dgm.policies.rules import PolicyContext
-from dgm.policies.tasks import RandomTask
 from dgm.protocols import Policy
 from dgm.simulation.families import OPERATORS
 from dgm.simulation.virtual import Latents
@@ -42,7 +41,8 @@ def open_contender(text: str, world: World) -> tuple[Policy, Callable[[Tree], Ag
     """
     check_policy(text, world.family)
     if text == ORACLE:
-        return open_oracle(world), lambda tree: truly_best(world, tree)
+        oracle = PlannedPolicy(ORACLE, Oracle(world).decide, *open_operators(Settings(), {}))
+        return oracle, lambda tree: truly_best(world, tree)
     settings = contender_settings(text)
     if world.family != OPERATORS:
         settings = Settings(policy=settings.policy)
@@ -124,19 +124,12 @@ def _key(change: str) -> str:
     return change.partition("=")[0].strip()
 
 
-class OneEach:
-    """A gate with one evaluation for every expansion: the greatest width at which each child is evaluated once."""
+class Oracle:
+    """The policy that knows the truth: children of the agent of the highest true clade metaproductivity.
 
-    def expands(self, tree: Tree, rng: Random) -> bool:  # noqa: ARG002  (nothing is left to chance)
-        """Return whether fewer expansions than evaluations were begun."""
-        return tree.expansions_begun < evaluations_begun(tree)
-
-
-class MostPotential:
-    """The parent rule: the agent of the highest true clade metaproductivity, the oldest of equals.
-
-    That is the quantity that ``hgm`` and ``lineage`` estimate. Potentials look as far ahead as there are expansions
-    left, in a few stages. So a search does not end with gains that only later descendants would show.
+    Each child is evaluated once, the greatest width at which that is so. Metaproductivity is the quantity that ``hgm``
+    and ``lineage`` estimate. Potentials look as far ahead as there are expansions left, in a few stages. So a search
+    does not end with gains that only later descendants would show.
     """
 
     def __init__(self, world: World) -> None:
@@ -145,8 +138,16 @@ class MostPotential:
         self._prospects: list[tuple[int, int, float]] = []
         """Per agent: its expansions and the effort when its prospect was computed last, and that prospect."""
 
-    def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:  # noqa: ARG002
-        """Return one parent: the agent of the highest potential on the shortlist of prospects."""
+    def decide(self, view: View, rng: Random) -> Plan:
+        """Return the plan; evaluations are drawn."""
+        return Plan(
+            expand=view.tree.expansions_begun < view.evaluations,
+            parent=lambda: self._choose_parent(view.tree),
+            agent=chance(view, rng).agent,
+        )
+
+    def _choose_parent(self, tree: Tree) -> AgentId:
+        """Return the agent of the highest potential on the shortlist of prospects, the oldest of equals."""
         if self._latents is None or self._latents[0] is not tree:
             self._latents = tree, Latents(self._world, tree)
             self._prospects = []
@@ -158,7 +159,7 @@ class MostPotential:
             births = tree.expansions[agent]
             return self._world.potential(latents.of(tree.agents[agent]), births, effort), -agent
 
-        return (AgentId(max(hopeful[:SHORTLIST], key=rank)),)
+        return AgentId(max(hopeful[:SHORTLIST], key=rank))
 
     def _update(self, tree: Tree, latents: Latents, effort: int) -> None:
         for agent in tree.agents:
@@ -177,12 +178,6 @@ def _effort(tree: Tree) -> int:
         return EFFORT
     expansions = left / (tree.budget.expansion_cost + 1.0)
     return next((stage for stage in STAGES if stage >= expansions), EFFORT)
-
-
-def open_oracle(world: World) -> Composed:
-    """Return the oracle's policy."""
-    context = PolicyContext()
-    return Composed(ORACLE, context, OneEach(), MostPotential(world), AnyTarget(context), RandomTask(context))
 
 
 def truly_best(world: World, tree: Tree) -> AgentId:

@@ -25,7 +25,6 @@ import dgm.policies
 import dgm.simulation
 from dgm.errors import DgmError, Infrastructure, UserError
 from dgm.plugins import find_installed, is_reference
-from dgm.policies.registry import PARTS
 from dgm.simulation.families import FAMILIES, OPERATORS, check_family
 from dgm.simulation.policies import check_policy
 from dgm.simulation.trial import Result, Trial, perform, quiet
@@ -252,8 +251,11 @@ def code_version(policy: str) -> str:
         for file in Path(package.__path__[0]).rglob("*")
         if file.suffix in (".py", ".toml")
     ]
-    groups = ["policies", *(group for group, _, _ in PARTS.values())]
-    points = {name: point.module for group in groups for name, point in find_installed(group).items()}
+    points = {
+        name: point.module
+        for group in ("policies", "recommendations")
+        for name, point in find_installed(group).items()
+    }
     for name in re.split(r"[+=]", policy):
         module = name.partition(":")[0] if is_reference(name) else points.get(name)
         spec = find_spec(module) if module else None

@@ -18,13 +18,12 @@ from dgm.domain import (
     Cost,
     Evaluate,
     Evaluation,
+    Expand,
     Outcome,
     Stillborn,
-    Tally,
     Verdict,
 )
 from dgm.errors import Infrastructure
-from dgm.search.orders import EvaluateOrder, ExpandOrder, Order
 from dgm.simulation.chances import key_of
 from dgm.simulation.world import Latent, Step, World
 
@@ -119,14 +118,6 @@ class Memory:
         """Return the action unchanged."""
         return what
 
-    def order(self, action: ActionId, what: Action) -> Order:
-        """Return the worker's order, without evidence and tallies."""
-        agents = self.tree.agents
-        if isinstance(what, Evaluate):
-            return EvaluateOrder(action, what, agents[what.agent])
-        parents = tuple(agents[parent] for parent in what.parents)
-        return ExpandOrder(action, what, parents, self.tree.child_number(action), Tally(), (), {})
-
     def answered(self, now: float) -> None:
         """Do nothing: no child waits for an approval."""
 
@@ -186,42 +177,43 @@ class SimulatedWorker:
         self._wait = wait
         self._store = store
 
-    async def perform(self, order: Order) -> Outcome:
-        """Perform an order, like ``ActionExecutor``.
+    async def perform(self, action: ActionId, what: Action) -> Outcome:
+        """Perform an action, like ``ActionExecutor``.
 
         Raises:
             Infrastructure: the world's infrastructure fails this try.
         """
-        return await (self._evaluate(order) if isinstance(order, EvaluateOrder) else self._expand(order))
+        return await (
+            self._evaluate(action, what) if isinstance(what, Evaluate) else self._expand(action, what)
+        )
 
-    async def _evaluate(self, order: EvaluateOrder) -> Evaluation:
-        what = order.action
-        latent = self.latents.of(order.agent)
+    async def _evaluate(self, action: ActionId, what: Evaluate) -> Evaluation:
+        latent = self.latents.of(self._tree.agents[what.agent])
         key = key_of(latent.key, what.task.encode(), what.attempt.to_bytes(4, "little"))
-        cost = await self._take(order, key, "evaluate")
+        cost = await self._spend_time(action, key, "evaluate")
         resolved = self._world.resolves(latent, what.task, what.attempt)
         verdict = Verdict.RESOLVED if resolved else Verdict.UNRESOLVED
         return Evaluation(what.agent, what.task, what.attempt, verdict, "", float(resolved), cost)
 
-    async def _expand(self, order: ExpandOrder) -> Born | Stillborn:
-        what = order.action
-        parents = [self.latents.of(parent) for parent in order.parents]
-        child = self._world.child(parents, order.child_number, what.operator)
-        cost = await self._take(order, child.key, "expand", what.operator)
+    async def _expand(self, action: ActionId, what: Expand) -> Born | Stillborn:
+        parents = [self._tree.agents[parent] for parent in what.parents]
+        latents = [self.latents.of(parent) for parent in parents]
+        child = self._world.child(latents, self._tree.child_number(action), what.operator)
+        cost = await self._spend_time(action, child.key, "expand", what.operator)
         if self._world.stillborn(child, what.operator):
             return Stillborn(what.parents, what.operator, "check", "simulated", cost)
-        commit = self._store(child, order.parents)
+        commit = self._store(child, parents)
         self.latents.remember(commit, child)
         return Born(what.parents, what.operator, commit, "", cost)
 
-    async def _take(self, order: Order, key: bytes, what: Step, operator: str = "") -> Cost:
+    async def _spend_time(self, action: ActionId, key: bytes, step: Step, operator: str = "") -> Cost:
         """Wait as long as the action takes, and return its cost.
 
         Raises:
             Infrastructure: the world's infrastructure fails this try.
         """
-        seconds = self._world.seconds(key, what, operator)
+        seconds = self._world.seconds(key, step, operator)
         await self._wait(seconds)
-        if self._world.fails(key, self._tree.tries(order.id)):
+        if self._world.fails(key, self._tree.tries(action)):
             raise Infrastructure(FAILURE)
         return Cost(seconds=seconds)

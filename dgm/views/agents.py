@@ -304,7 +304,7 @@ def row_fields(
 def agent_states(run: Run) -> Mapping[AgentId, AgentState]:
     """Return what each agent that is not idle is doing now."""
     tree = run.tree
-    states = {AgentId(agent): AgentState.BARREN for agent, count in enumerate(tree.barren) if count >= BARREN}
+    states = {agent.id: AgentState.BARREN for agent in tree.agents if tree.barren[agent.id] >= BARREN}
     actions = tree.pending.values() if state(run) in LIVING else ()
     for wanted, now in ((Evaluate, AgentState.EVALUATING), (Expand, AgentState.EXPANDING)):
         states |= {agent_of(action): now for action in actions if isinstance(action, wanted)}

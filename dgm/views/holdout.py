@@ -1,14 +1,16 @@
 """The one question of a report: is the best agent better than the seed on tasks that the search never saw?"""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Self
 
 from dgm.analysis.accounts import Accounts
+from dgm.archive.events import Control
 from dgm.archive.run import Run
-from dgm.domain import SEED, Agent, Evaluate, Usage
-from dgm.evaluation.control import FOLDER, ControlFindings, Unit, compute_findings, plan_control
-from dgm.evaluation.results import Comparison, compare_agents
+from dgm.domain import SEED, Agent, Evaluate, Tally, Usage, Verdict
+from dgm.evaluation.control import FOLDER, Attempts, Unit, plan_control
+from dgm.evaluation.results import Comparison, compare_agents, compare_verdicts
 from dgm.evaluation.schedule import CANDIDATE, EvaluationProgress, find_entered
 from dgm.stats import mcnemar_power, paired_bootstrap, tasks_needed
 from dgm.views.values import RoleUsage, TallyView, UsageView, View, role_usages, usage_fields
@@ -77,7 +79,7 @@ class ControlView(PairedView):
     affordable: int
     """Attempts at each task that the spend of the search buys."""
     bound: int
-    """Maximum number of attempts at each task that was asked for."""
+    """Maximum number of attempts at each task that was asked for; not below the number that every task has had."""
     wanted: int
     """Attempts at each task in the complete control."""
     attempts: int
@@ -94,6 +96,55 @@ class ControlView(PairedView):
     """Spend of the further attempts, in ``unit``."""
     spend: UsageView
     """Usage of the further attempts."""
+
+    @classmethod
+    def load(cls, holdout: Run, best: Agent, now: Control) -> Self | None:
+        """Return the control's result for an agent of the search; None without a control, or while it is not known.
+
+        All tasks are judged by equally many attempts: attempts of an incomplete round count for no task. If no
+        further attempt is allowed, there is a result even if nobody asked for a control.
+
+        Args:
+            holdout: the holdout evaluation.
+            best: the agent.
+            now: from ``plan_control``: the search's spend by now, which may be more than when attempts were made.
+        """
+        tree, progress = holdout.tree, EvaluationProgress.read(holdout)
+        planned, entered = progress.last_control, find_entered(holdout, best.commit)
+        plan = replace(now, attempts=planned.attempts) if planned else now
+        attempts = Attempts(tree, progress, plan)
+        price, further = attempts.price, attempts.control
+        if price is None or entered is None or (planned is None and attempts.allowed > 1):
+            return None
+        rounds = min((done.ended for done in attempts.unsolved.values()), default=attempts.allowed)
+        bound = max(plan.attempts, rounds)
+        graded = {task: done for task, done in attempts.tasks.items() if done.first is not None}
+        solved = {
+            task for task, done in graded.items() if done.solved_by is not None and done.solved_by < rounds
+        }
+        any_verdict = {task: Verdict.RESOLVED if task in solved else Verdict.UNRESOLVED for task in graded}
+        pairs = compare_verdicts(
+            (task, any_verdict.get(task), tree.verdict(entered, task)) for task in tree.tasks
+        )
+        once = sum(done.first is Verdict.RESOLVED for done in graded.values())
+        spend = Usage() if further is None else Accounts(holdout).of(further).total
+        took = {Unit.USD: spend.usd, Unit.TOKENS: float(spend.tokens), Unit.SECONDS: attempts.seconds}
+        return cls(
+            **paired_fields(pairs),
+            unit=price.unit,
+            search=price.search,
+            attempt=price.attempt,
+            affordable=price.affordable,
+            bound=bound,
+            wanted=max(1, min(price.affordable, bound)),
+            attempts=rounds,
+            missing=attempts.missing,
+            seed_once=TallyView.of(Tally(once, len(graded) - once)),
+            seed_any=TallyView.of(pairs.first),
+            best=TallyView.of(pairs.second),
+            took=took[price.unit],
+            spend=UsageView.of(spend),
+        )
 
 
 class ResolvedUsage(UsageView):
@@ -200,7 +251,6 @@ def read_holdout(run: Run, agent: Agent) -> HoldoutView | None:
         if seed is None or best is None:
             return None
         tree, accounts, progress = holdout.tree, Accounts(holdout), EvaluationProgress.read(holdout)
-        control = compute_findings(holdout, agent, plan_control(run))
         others = [entry.id for entry in tree.agents if entry.operator == CANDIDATE and entry.id != seed]
         return HoldoutView.of(
             compare_agents(holdout, seed, best),
@@ -208,32 +258,11 @@ def read_holdout(run: Run, agent: Agent) -> HoldoutView | None:
             missing=len(progress.missing(Evaluate(who, task) for who in {seed, best} for task in tree.tasks)),
             itself=seed == best,
             examined=sum(tree.own(entered).n > 0 for entered in others),
-            control=view_control(control) if control else None,
+            control=ControlView.load(holdout, agent, plan_control(run)),
             by=dict(tree.spend_by),
             seed=accounts.of(seed).total,
             best=accounts.of(best).total,
         )
-
-
-def view_control(control: ControlFindings) -> ControlView:
-    """Return the view of a control."""
-    price, pairs = control.price, control.pairs
-    return ControlView(
-        **paired_fields(pairs),
-        unit=price.unit,
-        search=price.search,
-        attempt=price.attempt,
-        affordable=price.affordable,
-        bound=control.bound,
-        wanted=control.wanted,
-        attempts=control.attempts,
-        missing=control.missing,
-        seed_once=TallyView.of(control.once),
-        seed_any=TallyView.of(pairs.first),
-        best=TallyView.of(pairs.second),
-        took=control.took,
-        spend=UsageView.of(control.spend),
-    )
 
 
 def is_better(pairs: Comparison) -> bool:

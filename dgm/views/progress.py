@@ -14,8 +14,7 @@ from dgm.archive.events import (
     ModelLearned,
     TaskGraded,
 )
-from dgm.archive.live_calls import read_live_calls
-from dgm.archive.live_nodes import read_live_nodes
+from dgm.archive.live import read_live
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.domain import NO_ACTION, Action, ActionId, AgentId, Budget, Evaluate, Stillborn
@@ -284,7 +283,7 @@ def agent_of(what: Action) -> AgentId:
 
 def view_model_calls(run: Run, now: float) -> ModelCallsView | None:
     """Return the open calls that the writing process publishes; None if there is none."""
-    calls = read_live_calls(run.folder)
+    calls = read_live(run.folder).calls
     if calls is None:
         return None
     since = calls.oldest_wait
@@ -298,4 +297,4 @@ def view_model_calls(run: Run, now: float) -> ModelCallsView | None:
 
 def view_nodes(run: Run) -> Sequence[NodeView]:
     """Return the engines or nodes that the writing process publishes."""
-    return tuple(NodeView.model_validate(node, from_attributes=True) for node in read_live_nodes(run.folder))
+    return tuple(NodeView.model_validate(node, from_attributes=True) for node in read_live(run.folder).nodes)

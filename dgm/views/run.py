@@ -9,14 +9,13 @@ from dgm.analysis.best import best_of
 from dgm.analysis.budgets import count_ended_expansions
 from dgm.analysis.dead_ends import find_dead_end, read_last_output
 from dgm.analysis.goals import StandstillCount
-from dgm.archive.begun_checks import find_cut_checks
 from dgm.archive.changes import format_assignments, merge_tables
-from dgm.archive.deaths import CANNOT_GO_ON
 from dgm.archive.events import ActionLost, AgentStillborn, CallRefused, Recorded, TaskGraded
 from dgm.archive.history import LIVING, state, writer
+from dgm.archive.live import find_cut_checks
 from dgm.archive.reasons import kind_of
 from dgm.archive.run import Run
-from dgm.archive.tree import Tree
+from dgm.archive.tree import CANNOT_GO_ON, Tree
 from dgm.domain import NO_ACTION, AgentId, Tally
 from dgm.stats import lower_bound
 from dgm.views.agents import AgentRow, agent_states, row_of
@@ -372,7 +371,7 @@ class RunReader:
             model_notes=_view_model_notes(run, now),
             cut_calls=tuple(view_cut_calls(run)),
             changes=tuple(format_assignments(changes_of(run))),
-            withdrawn=tree.withdrawals.total,
+            withdrawn=tree.withdrawn,
             best=None if best is None else row_of(tree, tree.agents[best], best, states),
             highest=None if highest is None else row_of(tree, tree.agents[highest], best, states),
             now_unix_s=now,

@@ -25,9 +25,8 @@ from dgm.models.choose import names_by_role, open_model
 from dgm.models.pricing import Prices
 from dgm.protocols import Journal, LentModel, SandboxEngine, SandboxSpec, WireModel
 from dgm.search.model_checks import LONGEST_WAIT_S, check_patiently
-from dgm.worker.allowance import Allowance
 from dgm.worker.supplies import USUAL, AgentSupplies, Supplies
-from dgm.worker.workbench import SandboxWorkbench
+from dgm.worker.workbench import Allowance, SandboxWorkbench
 
 ACTION = "dgm.action"
 """Label of a sandbox with the id of its action."""

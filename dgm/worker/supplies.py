@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from dgm.domain import Snapshot
 from dgm.errors import UserError
 from dgm.meta.contract import Contract, read_contract
-from dgm.protocols import Job, JobKind, Mount, SandboxEngine, SandboxSpec
+from dgm.protocols import BuildError, Job, JobKind, Mount, SandboxEngine, SandboxSpec
 from dgm.sandboxes import recipes
 from dgm.sandboxes.building import SandboxBuilder
 from dgm.sandboxes.container import IN_ENGINE
@@ -148,12 +148,15 @@ def find_home(engine: SandboxEngine, contract: Contract, source: Snapshot) -> Ho
         recipes.load(contract.image)
         return Home(contract.image)
     if not isinstance(engine, DockerEngine | EngineGroup):
-        raise UserError(
+        raise BuildError(
             f"agent.toml: image: {engine.name} has no images but those of recipes: set sandbox to docker, or name a "
             "recipe (with bubblewrap, agents use this machine's own programs)"
         )
     fixed = {path: entry for path, entry in source.items() if not contract.may_change(path)}
-    tag = engine.task_images.build_agent(contract.image, fixed)
+    try:
+        tag = engine.task_images.build_agent(contract.image, fixed)
+    except UserError as error:
+        raise BuildError(str(error)) from error
     if engine.task_images.has_programs(tag):
         return Home(f"{IN_ENGINE}{tag}")
     return Home(USUAL, runtime=f"{IN_ENGINE}{tag}")

@@ -1,23 +1,39 @@
-"""The workbench of an agent on one job: a sandbox, a lent model, and a diff of the result, taken by dgm."""
+"""The workbench of an agent on one job: a sandbox, a lent model, and a diff of the result, taken by dgm.
+
+Three rules decide what is an agent's fault:
+
+* A start (a self-check or a dry run) is bounded by processor time, which a busy machine does not lengthen. The clock
+  has a wider bound, for agents that wait for something; an agent that reaches it is started once more.
+* An agent that lacked answers of its model is not to blame if the model answers no neutral question either. Else the
+  job is done once more, and then graded: an agent must not gain from ending without a verdict.
+* An agent that ran out of time, or could start no process, is not to blame if a program that does nothing fares no
+  better.
+"""
 
 import asyncio
+import errno
+import logging
+import math
+import os
 import shutil
 import time
-from collections.abc import AsyncIterator, Awaitable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
+from typing import Any, Self, TypeVar
 
 from dgm.archive.ignoring import NEVER_COMMITTED
 from dgm.config import LimitSettings
-from dgm.domain import ActionId, Snapshot
+from dgm.domain import ActionId, Snapshot, Usage
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.gateway.agent_start import OFFLINE
-from dgm.gateway.lease import DRY_RUN, SPENT, Lease
+from dgm.gateway.blame import FAILED, TRIES
+from dgm.gateway.call import ModelCaller
+from dgm.gateway.lease import DRY_RUN, SPENT, CallLimits, Lease
 from dgm.gateway.server import MOST_LOST_S, Gateway
-from dgm.messages import Reply, Request, RequestRefused
+from dgm.messages import LEFT_OPEN, Reply, Request, RequestRefused
 from dgm.meta.contract import Contract, read_contract
 from dgm.meta.evidence import EVIDENCE_FOLDER
 from dgm.protocols import (
@@ -35,8 +51,6 @@ from dgm.protocols import (
 )
 from dgm.sandboxes import recipes
 from dgm.sandboxes.comparison import patch_of
-from dgm.worker.allowance import Allowance
-from dgm.worker.blame import OwnFailure, find_own_failure
 from dgm.worker.job_files import (
     CHECK,
     LAUNCHER,
@@ -55,7 +69,6 @@ from dgm.worker.leaving import (
     keep_hidden_files,
     read_large,
 )
-from dgm.worker.own_start import check_responds, measure_slowness, proves_little, start_with_second_try
 from dgm.worker.supplies import Supplies
 
 GATEWAY_FOLDER = "/run/dgm"
@@ -75,6 +88,87 @@ AROUND_S = 300.0
 """Seconds of a sandbox's life beside its program, for putting files in and reading them back."""
 GRACE_S = 15.0
 """Seconds beyond an agent's time limit, for the launcher to end it in good order."""
+START_FACTOR, START_S = 3.0, 30.0
+"""Bound on a start by the clock: ``START_FACTOR`` times its processor time, at least ``START_S`` seconds.
+
+The second try has twice that.
+"""
+RESPONDS_S = 5.0
+"""Seconds for a program that does nothing; a slower machine proves nothing about an agent."""
+LEAST_S = 1.0
+"""Nothing is begun with less time than this, in seconds."""
+
+_NO_PROCESS = (os.strerror(errno.EAGAIN).encode(), b"can't start new thread")
+_Done = TypeVar("_Done")
+
+log = logging.getLogger(__name__)
+
+
+class Allowance:
+    """The rest of the limits on making or vetting one child; its time begins at construction.
+
+    All leases together have the limits that the gateway lends to one action, and the settings' further limits
+    on a child. A reply that is served from the journal counts like a paid one, so that a repeated expansion is cut off
+    at the same call.
+
+    Attributes:
+        turn: held while a lease draws on the allowance, so that two at once cannot both take the rest.
+    """
+
+    def __init__(self, limits: LimitSettings, clock: Callable[[], float] = time.monotonic) -> None:
+        self._limits = limits
+        self._clock = clock
+        self._began = clock()
+        self._leases: list[Lease] = []
+        self.turn = asyncio.Lock()
+
+    @classmethod
+    def of_vetting(cls, limits: LimitSettings) -> Self:
+        """Create an allowance without the settings' limits on a child's making."""
+        making = ("child_calls", "child_tokens", "child_usd", "child_s")
+        return cls(limits.model_copy(update=dict.fromkeys(making)))
+
+    def rest(self, own: CallLimits) -> CallLimits:
+        """Return the limits of the next lease: the rest of the limits of one action and of a child."""
+        used = sum((lease.usage for lease in self._leases), Usage())
+        answered = sum(lease.calls for lease in self._leases)
+        limits = self._limits
+        usd = [limit for limit in (own.usd, limits.child_usd) if limit is not None]
+        return replace(
+            own,
+            calls=min(own.calls, limits.child_calls or own.calls) - answered,
+            tokens=min(own.tokens, limits.child_tokens or own.tokens) - used.tokens,
+            usd=min(usd) - used.usd if usd else None,
+        )
+
+    def count(self, lease: Lease) -> None:
+        """Count the lease's answered calls from here on."""
+        self._leases.append(lease)
+
+    def forget_last(self) -> None:
+        """Stop counting the last lease: its job is done once more, and gets the same answers."""
+        self._leases.pop()
+
+    def seconds(self, own: float) -> float:
+        """Return the wall seconds of the next job: its own, at most the rest of the allowance.
+
+        Raises:
+            AgentFault: stage ``time``: too little is left to begin.
+        """
+        if self.late:
+            raise AgentFault("time", self.late)
+        return min(own, self._left_s)
+
+    @property
+    def late(self) -> str:
+        """A line saying that the time is over; empty while it is not."""
+        limit = self._limits.child_s
+        return f"the {limit:g} s that a child may take are over" if self._left_s < LEAST_S else ""
+
+    @property
+    def _left_s(self) -> float:
+        limit = self._limits.child_s
+        return math.inf if limit is None else limit - (self._clock() - self._began)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +194,7 @@ class SandboxWorkbench:
     """Packages of the agents."""
 
     async def work(self, job: Job) -> Work:
-        """Run the agent's program on the job; if the job is a start, once more with more time (``own_start``).
+        """Run the agent's program on the job, by the rules above.
 
         Raises:
             AgentFault: stages ``contract``, ``size`` and ``patch``: the agent's result cannot be used; stage
@@ -108,24 +202,22 @@ class SandboxWorkbench:
             Infrastructure: the sandbox or the model failed, or the machine does not respond.
         """
         if job.processor_s is not None:
-
-            def attempt(clock_s: float) -> Awaitable[Work]:
-                return self._work_twice(replace(job, time_limit_s=clock_s))
-
-            return await start_with_second_try(
-                attempt, lambda work: work.completed, job.processor_s, self._measure_machine
+            return await self._start(
+                lambda clock_s: self._work_twice(replace(job, time_limit_s=clock_s)),
+                lambda work: work.completed,
+                job.processor_s,
             )
         work = await self._work_twice(job)
-        if proves_little(work.completed):
-            await check_responds(self.open_sandbox, self.spec)
+        if _proves_little(work.completed):
+            await self._check_machine()
         return work
 
     async def _work_twice(self, job: Job) -> Work:
-        """Do a job once more if its agent lacked answers by its own fault (``dgm.worker.blame``)."""
+        """Do a job once more if its agent lacked answers by its own fault."""
         heard = set(self.heard)
         try:
             return await self._work(job, last=False)
-        except OwnFailure:
+        except _LackedAnswers:
             # The same answers are served again, and counted once.
             self.heard.intersection_update(heard)
             if self.allowance:
@@ -146,10 +238,10 @@ class SandboxWorkbench:
                     raise lease.failure from fault
                 raise
             caller = self.gateway.caller
-            own = await find_own_failure(caller, lease, completed, job.time_limit_s, last=last)
+            own_failure = await _find_own_failure(caller, lease, completed, job.time_limit_s, last=last)
         calls = (lease.threads, lease.calls, tuple(lease.refused))
         dry = lease.rehearsed.summarise(lease.refused, lease.left_out) if self.role == DRY_RUN else None
-        return Work(left.files, left.patch, completed, *calls, left.left_out, told, own, dry)
+        return Work(left.files, left.patch, completed, *calls, left.left_out, told, own_failure, dry)
 
     async def ask(self, request: Request, role: str = "diagnose") -> Reply:
         """Ask the role's model once, without an agent.
@@ -173,13 +265,13 @@ class SandboxWorkbench:
         async with self.allowance.turn:
             limits = self.allowance.rest(self.gateway.limits)
             with self.gateway.lend(self.action, role, limits, self.heard, kind) as lease:
-                self.allowance.takes(lease)
+                self.allowance.count(lease)
                 yield lease
 
     async def check(self, source: Snapshot) -> Completed:
         """Run an agent's own check in a fresh sandbox, without a model.
 
-        A check that is ``timed_out`` is at fault (``own_start``).
+        A check that is ``timed_out`` is at fault.
 
         Raises:
             AgentFault: stage ``contract``: it has no check.
@@ -207,13 +299,59 @@ class SandboxWorkbench:
                     processor_s=check_s,
                 )
 
-        done = await start_with_second_try(attempt, lambda done: done, check_s, self._measure_machine)
-        if done.exit_code and not done.timed_out and proves_little(done):
-            await check_responds(self.open_sandbox, self.spec)
+        done = await self._start(attempt, lambda done: done, check_s)
+        if done.exit_code and not done.timed_out and _proves_little(done):
+            await self._check_machine()
         return done
 
-    async def _measure_machine(self) -> float:
-        return await measure_slowness(self.open_sandbox, self.spec)
+    async def _start(
+        self,
+        attempt: Callable[[float], Awaitable[_Done]],
+        ended: Callable[[_Done], Completed],
+        processor_s: float,
+    ) -> _Done:
+        """Let an agent start, twice if the clock ends it.
+
+        Args:
+            attempt: starts it with the given seconds by the clock, in a sandbox of its own each time.
+            ended: how an attempt ended.
+            processor_s: limit on its processor time.
+
+        Returns:
+            The last attempt; if that is ``timed_out``, the agent is at fault.
+
+        Raises:
+            Infrastructure: a sandbox failed, or the machine does not respond.
+        """
+        clock_s = max(START_S, START_FACTOR * processor_s)
+        done = await attempt(clock_s)
+        for seconds in (2.0 * clock_s, 0.0):
+            if not ended(done).timed_out or ended(done).out_of_processor:
+                break
+            await self._check_machine()
+            if seconds:
+                done = await attempt(seconds)
+        return done
+
+    async def _check_machine(self) -> None:
+        """Start two programs that do nothing, in a sandbox in which no agent ever was.
+
+        Raises:
+            Infrastructure: they took longer than ``RESPONDS_S``, or one did not start, so the end of a program on this
+                machine (``_proves_little``) is not the agent's fault.
+        """
+        async with self.open_sandbox(self.spec) as sandbox:
+            done = await sandbox.exec(["sh", "-c", "true & wait $!"], timeout_s=RESPONDS_S, cwd="/")
+        if done.timed_out:
+            raise Infrastructure(
+                f"the machine does not respond: a program that does nothing took more than {RESPONDS_S:g} s, so an "
+                "agent that ran out of time is not to blame; give it less to do at once (workers)"
+            )
+        if done.exit_code:
+            raise Infrastructure(
+                "the machine starts no more processes, so an agent that could start none is not to blame; raise its "
+                "limit (ulimit -u, or pids of the container), or give it less to do at once (workers)"
+            )
 
     @property
     def _socket(self) -> SharedSocket:
@@ -359,3 +497,55 @@ def _mark_timeout(completed: Completed, limit_s: float) -> Completed:
     """Set ``timed_out`` if the launcher's exit status says so and the time limit has passed."""
     late = completed.exit_code == TIMED_OUT and completed.seconds >= limit_s
     return replace(completed, timed_out=completed.timed_out or late)
+
+
+class _LackedAnswers(Infrastructure):
+    """The end of a job whose agent lacked answers by its own fault, for the first time: the job is done once more."""
+
+
+async def _find_own_failure(
+    caller: ModelCaller, lease: Lease, completed: Completed, limit_s: float, *, last: bool
+) -> str:
+    """Return what an agent lacked of its model by its own fault; empty if it lacked nothing.
+
+    Args:
+        caller: asks the neutral question.
+        lease: of the agent, which has ended; still open.
+        completed: how the agent ended.
+        limit_s: the agent's time, in seconds.
+        last: whether the job is not done again.
+
+    Raises:
+        _LackedAnswers: the job is to be done once more.
+        Infrastructure: the model or the journal failed.
+    """
+    lacking = "" if lease.failure is not None else await _find_lack(lease, completed, limit_s)
+    if lease.failure is not None:
+        raise lease.failure
+    if not lacking:
+        return "; ".join(lease.refused[code] for code in (FAILED, LEFT_OPEN) if code in lease.refused)
+    if not await caller.answers(lease):
+        raise Infrastructure(lacking)
+    if not last:
+        log.warning("action %d: done once more: %s; the model answers others", lease.action, lacking)
+        raise _LackedAnswers(lacking)
+    lacking = f"{lacking}; {TRIES} times, while the model answered others"
+    await caller.refuse_open_calls(lease, lacking)
+    return lacking
+
+
+async def _find_lack(lease: Lease, completed: Completed, limit_s: float) -> str:
+    # An agent that ends well says that it is done, even if calls are still open.
+    ended_badly = completed.timed_out or completed.exit_code
+    if ended_badly and (lacking := await lease.wait_for_calls(limit_s)):
+        return lacking
+    if lease.blameless:
+        return lease.blameless
+    if completed.timed_out and lease.lost_s > MOST_LOST_S:
+        return f"the agent's calls waited {lease.lost_s:,.0f} s for their provider"
+    return ""
+
+
+def _proves_little(completed: Completed) -> bool:
+    """Return whether a program ended as on a machine that does not respond, or that can start no more processes."""
+    return completed.timed_out or any(message in completed.output for message in _NO_PROCESS)

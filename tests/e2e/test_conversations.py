@@ -13,7 +13,7 @@ from dgm.archive.events import AgentBorn
 from dgm.config import BudgetSettings, Settings
 from dgm.domain import AgentId, Evaluate, Expand, Usage
 from dgm.messages import Reply, Stop, ToolCall
-from dgm.meta.registry import needs_of
+from dgm.meta.operators import needs_of
 from dgm.search.loop import Search
 from dgm.search.run_controller import RunController
 from tests.e2e.test_markers import Steps
@@ -138,7 +138,7 @@ def test_evidence_begins_with_actions(run):
     assert "`prompts.md`" in head
     assert '`bash` {"command": "step 0"}' in conversation
     assert "You are a coding agent." in printed[printed.index("<prompts.md") :]
-    whole = run.traces.get(run.outcome(1).event.outcome.outcome.cost.traces["conversation"]).decode()
+    whole = run.traces.get(run.outcome(1).event.outcome.cost.traces["conversation"]).decode()
     # What the agent made of steps 3 and 5 was never sent: the helper had ended, and the context was made anew.
     assert re.findall(r"result of (step \d)", whole) == [f"step {number}" for number in (0, 1, 4, 6, 2)]
     assert len(whole) < 5_000

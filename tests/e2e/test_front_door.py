@@ -15,17 +15,12 @@ POLICY = """
 from dgm.domain import SEED, Evaluate, Expand
 
 class InTurn:
-    name, keeps_state = "in-turn", False
-
-    def next(self, tree, rng):
-        if tree.pending:
+    def decide(self, view, rng):
+        if view.busy:
             return None
-        newest = tree.agents[-1].id
-        untried = [task for task in tree.tasks if tree.verdict(newest, task) is None]
-        return Evaluate(newest, untried[0]) if untried else Expand((SEED,), "self-edit")
-
-    def observe(self, event):
-        pass
+        newest = view.tree.agents[-1].id
+        untried = view.untried(newest)
+        return Evaluate(newest, untried[0]) if untried else Expand((SEED,), view.operator)
 """
 PROGRAM = """
 import sys

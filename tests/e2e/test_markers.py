@@ -12,11 +12,10 @@ from dgm.archive.journal import CallReader
 from dgm.archive.run import Run
 from dgm.config import BudgetSettings, Settings
 from dgm.domain import ActionId, AgentId, Born, Entry, Evaluate, Expand, Verdict
-from dgm.meta.registry import BUILTIN, needs_of
-from dgm.replay.recording import RecordedOrders
+from dgm.meta.operators import BUILTIN, needs_of
 from dgm.search.loop import Search
+from dgm.search.prepare import read_brief
 from dgm.search.run_controller import RunController
-from dgm.worker.briefing import BriefBuilder
 from tests.support import marked
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
@@ -24,7 +23,7 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 PARENTS = {"crossover": (2, 1), "self-edit": (0,), "invent": (0,)}
 """Of the operators that have other parents than agent 1."""
 AIMS = {"module": "context"}
-TRACES = ("log", "statement", "reading", "evidence", "vetting")
+TRACES = ("log", "statement", "evidence", "vetting")
 """Of an expansion, beside its conversations."""
 
 
@@ -63,9 +62,8 @@ async def search(run, settings, parts):
     async with assemble.open_worker(run, settings, parts) as worker:
         controller = RunController(run, settings, needs_of(worker.operators))
         await Search(controller, Steps(list(steps())), worker, settings).go()
-        orders = RecordedOrders(run, settings)
         return {
-            what.operator: BriefBuilder(worker).brief(orders.expansion(action))
+            what.operator: read_brief(run, parts.benchmark, action, what, settings.evidence)
             for action, what in expansions(run)
         }
 

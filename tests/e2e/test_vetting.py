@@ -12,6 +12,7 @@ from dgm.assemble import create, open_worker, parts_of
 from dgm.config import resolve
 from dgm.domain import SEED, Born, Entry, Expand, Stillborn, TaskId
 from dgm.meta.seeds import read_seed
+from dgm.meta.syntax_key import VERSION
 from dgm.protocols import Proposal
 from dgm.search.run_controller import RunController
 
@@ -83,7 +84,7 @@ def test_each_child_is_stopped_where_it_fails_and_a_good_one_passes(tmp_path):
         operator.child = child
         action, what = run.tree.next_action, Expand((SEED,), operator.name, probes=SOLVED)
         run.append(ActionStarted(action, what))
-        outcome = await worker.perform(controller.order(action, what))
+        outcome = await worker.perform(action, what)
         born = isinstance(outcome, Born)
         run.append(controller.birth(action, outcome) if born else AgentStillborn(action, outcome))
         return outcome, json.loads(run.traces.get(outcome.cost.traces["vetting"]))["stages"]
@@ -104,7 +105,7 @@ def test_each_child_is_stopped_where_it_fails_and_a_good_one_passes(tmp_path):
 
     outcome, stages = told.pop("born")
     assert isinstance(outcome, Born)
-    assert outcome.syntax.startswith("1:")
+    assert outcome.syntax.startswith(VERSION)
     assert [each["stage"] for each in stages] == STAGES
     assert all(each["result"] in ("passed", "skipped") and each["seconds"] > 0 for each in stages)
     assert [tried["verdict"] for tried in stages[-1]["tries"]] == ["resolved"]

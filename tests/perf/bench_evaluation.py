@@ -24,7 +24,6 @@ from dgm.domain import ActionId, Evaluate, Split
 from dgm.sandboxes import recipes
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.seccomp import profile
-from dgm.search.orders import EvaluateOrder
 
 
 @dataclass
@@ -145,7 +144,7 @@ async def measure(sandbox: str, rounds: int, folder: Path) -> tuple[list[float],
                 recorder.sessions.clear()
                 action = Evaluate(run.tree.agents[0].id, tasks[n].id)
                 began = time.perf_counter()
-                await worker.perform(EvaluateOrder(ActionId(2 * n + 1), action, run.tree.agents[0]))
+                await worker.perform(ActionId(2 * n + 1), action)
                 ours.append(time.perf_counter() - began)
                 with worker.session.gateway.lend(ActionId(2 * n + 2), "solve") as lease:
                     began = time.perf_counter()

@@ -25,9 +25,8 @@ from dgm.domain import (
     TaskId,
     Verdict,
 )
-from dgm.policies.lineage import LineageRecommendation
+from dgm.policies.lineage import recommend
 from dgm.policies.registry import open_policy
-from dgm.policies.rules import PolicyContext
 
 TASKS = tuple(TaskId(f"task-{number}") for number in range(60))
 VERDICTS = 3
@@ -118,7 +117,7 @@ def main() -> None:
         growth.grow(size)
         said = ", ".join(f"{growth.decide(workers):6.2f} ms with {workers} at work" for workers in WORKERS)
         began = time.process_time()
-        LineageRecommendation(PolicyContext()).recommend(growth.tree)
+        recommend(growth.tree)
         handed_out = 1000 * (time.process_time() - began)
         print(
             f"{size:>6} agents, {max(growth.tree.depths)} deep: a decision {said}; "

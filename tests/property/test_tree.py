@@ -31,7 +31,6 @@ from dgm.archive.events import (
     decode,
     encode,
 )
-from dgm.archive.flips import flip
 from dgm.archive.log import Log
 from dgm.archive.tree import Tree
 from dgm.domain import (
@@ -149,8 +148,10 @@ def applied(events: list[Event]) -> Tree:
 
 
 def state(tree: Tree) -> dict[str, object]:
-    kept = {name: value for name, value in vars(tree).items() if name not in ("model_calls", "model_facts")}
-    return copy.deepcopy(kept) | {
+    other = {"model_calls", "model_facts", "_table", "_graph", *tree.COLUMNS}
+    fields = {name: value for name, value in vars(tree).items() if name not in other}
+    return copy.deepcopy(fields) | {
+        "columns": {name: getattr(tree, name).tolist() for name in tree.COLUMNS},
         "spend": tree.spend,
         "spend_by": tree.spend_by,
         "open": dict(tree.model_calls.open),
@@ -180,6 +181,7 @@ def test_clade_is_the_sum_over_the_descendants_that_networkx_finds(events: list[
         members = {agent.id, *networkx.descendants(graph, agent.id)}
         assert tree.clade(agent.id) == sum((tree.own(AgentId(member)) for member in members), Tally())
         assert set(tree.ancestors(agent.id)) == networkx.ancestors(graph, agent.id)
+        assert list(tree.ancestors(agent.id)) == sorted(tree.ancestors(agent.id), reverse=True)
 
 
 @pytest.mark.slow
@@ -199,8 +201,8 @@ def test_clade_of_the_seed_is_everything(events: list[Event]) -> None:
 @settings(max_examples=60, deadline=None)
 def test_the_balance_of_flips_is_what_a_count_over_all_tasks_gives(events: list[Event]) -> None:
     tree = applied(events)
-    counted = [sum(flip(tree, agent.id, task) for task in TASKS) for agent in tree.agents]
-    assert list(tree.flips.balance) == (counted if tree.flips.counts else [0] * len(tree.agents))
+    counted = [sum(tree.flip(agent.id, task) for task in TASKS) for agent in tree.agents]
+    assert list(tree.flip_balance) == (counted if tree.counts_flips else [0] * len(tree.agents))
 
 
 @pytest.mark.slow

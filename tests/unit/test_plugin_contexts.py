@@ -10,15 +10,13 @@ from dgm.benchmarks.context import BenchmarkContext
 from dgm.benchmarks.opening import open_suite
 from dgm.config import BenchmarksSettings, Settings
 from dgm.errors import UserError
-from dgm.meta.context import OperatorContext
+from dgm.meta.operators import OperatorContext, open_operators
 from dgm.meta.prompts import Prompts, load_shipped
-from dgm.meta.registry import open_operators
 from dgm.meta.self_edit import SelfEdit
 from dgm.models.builtin import ModelContext, RecordedModel
 from dgm.models.choose import open_model
 from dgm.plugins import find_installed
-from dgm.policies.registry import open_policy
-from dgm.policies.rules import PolicyContext
+from dgm.policies.registry import PolicyContext, open_policy
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.context import SandboxContext
 from tests.unit.benchmarks.test_suites import NoEngine
@@ -33,13 +31,13 @@ RECORDS = {
 KINDS = tuple(RECORDS)
 PACKAGE = """
 class Part:
-    name, version, keeps_state = "part", "1", False
+    name, version = "part", "1"
     def again(self, task, grade, tried): ...
     def check(self): ...
     def close(self): ...
     def grade(self, task, patch, labels): ...
     def make(self, brief, bench): ...
-    def next(self, tree, rng): ...
+    def decide(self, view, rng): ...
     def open(self, spec): ...
     def reap(self, labels): ...
     def observe(self, event): ...
@@ -69,7 +67,7 @@ moved = dgm.models.builtin:RecordedModel
 polyglot = contexts_plugin:Whole
 moved = dgm.benchmarks.polyglot:FORMAT
 [dgm.policies]
-moved = dgm.policies.random:RANDOM
+moved = dgm.policies.hgm:chance
 [dgm.sandboxes]
 moved = dgm.sandboxes.choose:open_bubblewrap
 """
@@ -109,8 +107,8 @@ def names_of(record):
 
 
 def got_of(part):
-    """What a part was made from; a whole policy has a rule on operators before it."""
-    return (part if hasattr(part, "got") else vars(part)["_policy"]).got
+    """What a part was made from; a policy that is a class sees all events."""
+    return (part if hasattr(part, "got") else vars(part)["_observers"][0]).got
 
 
 @pytest.mark.parametrize("kind", KINDS)

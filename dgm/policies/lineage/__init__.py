@@ -37,22 +37,6 @@ Source: a design of this project. It rests on Gaussian belief propagation (J. Pe
 counts (arXiv:2510.21614).
 """
 
-from dgm.policies.composed import Composition
-from dgm.policies.lineage.decide import (
-    InformativeTask,
-    LineageEvaluation,
-    LineageGate,
-    LineageParent,
-    LineageRecommendation,
-)
+from dgm.policies.lineage.decide import Lineage, recommend
 
-LINEAGE = Composition("lineage", "lineage", "lineage", "informative", "lineage")
-
-__all__ = [
-    "LINEAGE",
-    "InformativeTask",
-    "LineageEvaluation",
-    "LineageGate",
-    "LineageParent",
-    "LineageRecommendation",
-]
+__all__ = ["Lineage", "recommend"]

@@ -26,8 +26,7 @@ from dgm.domain import SEED, ActionId, AgentId, Evaluate, Expand, TaskId, Verdic
 from dgm.policies.limits import evaluations_begun, fertile, share_left
 from dgm.policies.lineage.learn import CALIBRATED_AGENTS, CALIBRATION, OFTEN, Posterior
 from dgm.policies.lineage.posterior import Array
-from dgm.policies.rules import PolicyContext
-from dgm.policies.tasks import untried
+from dgm.policies.policy import Plan, View
 
 ROOT_BONUS = 0.3  # added to the seed's skill where the search compares: it is left only on evidence
 HORIZON = 6  # generations that a parent is judged over
@@ -283,7 +282,8 @@ class Outlook:
 
     def choose_task(self, agent: AgentId, rng: Random) -> TaskId:
         """Return an untried task that teaches much; a random factor keeps agents from all meeting the same tasks."""
-        tasks = untried(self._tree, agent)
+        tried = self._tree.tried(agent)
+        tasks = [task for task in self._tree.tasks if task not in tried]
         jitter = np.array([rng.uniform(*TASK_JITTER) for _ in tasks])
         return tasks[int(np.argmax(self.task_worth(agent, tasks) * jitter))]
 
@@ -485,61 +485,27 @@ def fit(tree: Tree, rest: float = FIT_MOVE) -> Posterior:
     return posterior
 
 
-class LineageGate:
-    """The gate that expands where a child promises more than an evaluation, per unit of cost."""
+class Lineage:
+    """The policy: a fold of the events, and the plan that it gives."""
 
-    def __init__(self, kit: PolicyContext) -> None:
-        self._fold = kit.shared(Fold)
+    def __init__(self) -> None:
+        self._fold = Fold()
 
-    def expands(self, tree: Tree, rng: Random) -> bool:  # noqa: ARG002  (nothing is left to chance)
-        """Return whether the archive should grow now."""
-        return self._fold.outlook(tree).expands
+    def observe(self, event: Recorded) -> None:
+        """Fold one event into the state."""
+        self._fold.observe(event)
 
+    def decide(self, view: View, rng: Random) -> Plan:
+        """Return the plan: the parent whose line promises most, and the agent whose evaluation matters most.
 
-class LineageParent:
-    """The parent whose line promises most within six generations."""
-
-    def __init__(self, kit: PolicyContext) -> None:
-        self._fold = kit.shared(Fold)
-
-    def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:  # noqa: ARG002
-        """Return one parent; none before an agent has a result or all evaluations of the seed were given up."""
-        parent = self._fold.outlook(tree).parent
-        return () if parent is None else (parent,)
-
-
-class LineageEvaluation:
-    """The rule that evaluates every new child once, the first ones up to three times, then the agent that matters most.
-
-    An agent matters if its evaluation may change which agent is best.
-    """
-
-    def __init__(self, kit: PolicyContext) -> None:
-        self._fold = kit.shared(Fold)
-
-    def target(self, tree: Tree, rng: Random) -> AgentId | None:  # noqa: ARG002
-        """Return an agent with an untried task; ``None`` where there is none."""
-        outlook = self._fold.outlook(tree)
-        return outlook.target if outlook.urgent is None else outlook.urgent
-
-
-class InformativeTask:
-    """The untried task that teaches most about the agent's skill: near its level, of known difficulty."""
-
-    def __init__(self, kit: PolicyContext) -> None:
-        self._fold = kit.shared(Fold)
-
-    def task(self, tree: Tree, agent: AgentId, rng: Random) -> TaskId:
-        """Return an untried task of ``agent``."""
-        return self._fold.outlook(tree).choose_task(agent, rng)
-
-
-class LineageRecommendation:
-    """The recommendation by a posterior that is fitted to the tree, so that any reader of a run can ask."""
-
-    def __init__(self, kit: PolicyContext) -> None:
-        """Ignore the kit; this part needs nothing from it."""
-
-    def recommend(self, tree: Tree) -> AgentId:
-        """Return the agent to hand out."""
-        return recommend(tree)
+        An agent matters if its evaluation may change which agent is best. Every new child is evaluated once, the first
+        ones up to three times. Nobody is a parent before an agent has a result or all evaluations of the seed were
+        given up.
+        """
+        outlook = self._fold.outlook(view.tree)
+        return Plan(
+            expand=outlook.expands,
+            parent=lambda: outlook.parent,
+            agent=lambda: outlook.target if outlook.urgent is None else outlook.urgent,
+            task=lambda agent: outlook.choose_task(agent, rng),
+        )

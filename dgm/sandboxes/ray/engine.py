@@ -16,7 +16,7 @@ from typing import Any
 from dgm.config import ScaleSettings, Settings
 from dgm.domain import Snapshot
 from dgm.errors import DgmError, Infrastructure, UserError
-from dgm.protocols import Completed, Mount, SandboxSpec
+from dgm.protocols import BuildError, Completed, Mount, SandboxSpec
 from dgm.sandboxes import recipes
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.engine_address import find_cluster, find_named_engine
@@ -123,7 +123,7 @@ class RayEngine:
             Infrastructure: no node has room in time, or the node failed.
         """
         if spec.runtime:
-            raise UserError("agent.toml: image: nodes show no second image; set sandbox to docker")
+            raise BuildError("agent.toml: image: nodes show no second image; set sandbox to docker")
         steps = self._plans.steps(spec.image)
         if not steps:
             recipes.load(spec.image)

@@ -40,14 +40,15 @@ class Maker:
     def __init__(self, run, numbers=()):
         self.run, self.numbers, self.seen = run, list(numbers), []
 
-    async def perform(self, order):
-        self.seen.append(order.id)
-        what = order.action
+    async def perform(self, action, what):
+        self.seen.append(action)
         if isinstance(what, Evaluate):
             return Evaluation(what.agent, what.task, 0, Verdict.RESOLVED, "")
-        number = self.numbers.pop(0) if self.numbers else order.id
+        number = self.numbers.pop(0) if self.numbers else action
         source = {"agent.py": Entry(b"%d\n" % number)}
-        commit = self.run.repository.commit(source, [parent.commit for parent in order.parents])
+        commit = self.run.repository.commit(
+            source, [self.run.tree.agents[parent].commit for parent in what.parents]
+        )
         return Born(what.parents, "op", commit, f"child {number}")
 
 
@@ -125,10 +126,10 @@ def killed_at(run, moment, monkeypatch):
         case "after the ref":
             die_after("name_waiting", run.repository)
         case "after the diff":
-            monkeypatch.setattr("dgm.search.approvals.ChildProposed", die)
+            monkeypatch.setattr("dgm.search.run_controller.ChildProposed", die)
         case "before the answer is recorded":
             monkeypatch.setattr(RunController, "append", die)
         case "after the agent's ref":
             die_after("name", run.repository)
         case "before it is tidied":
-            monkeypatch.setattr("dgm.search.approvals.forget", die)
+            monkeypatch.setattr("dgm.search.run_controller.forget", die)

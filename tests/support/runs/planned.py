@@ -8,7 +8,7 @@ from pathlib import Path
 from dgm.assemble import create, open_worker, operators_of, parts_of
 from dgm.config import Settings
 from dgm.domain import SEED, Action, Evaluate, Snapshot
-from dgm.meta.registry import needs_of
+from dgm.meta.operators import needs_of
 from dgm.paths import asset
 from dgm.search.loop import Search
 from dgm.search.run_controller import RunController

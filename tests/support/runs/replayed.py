@@ -23,11 +23,10 @@ class MadeUp:
         self.trouble = trouble
         self.turns = turns
 
-    async def perform(self, order):
+    async def perform(self, action, what):
         for _ in range(self.rng.randrange(self.turns)):
             await asyncio.sleep(0)
         failed = self.rng.random() < self.trouble
-        what = order.action
         if isinstance(what, Evaluate):
             verdict = self.rng.choice([Verdict.RESOLVED, Verdict.UNRESOLVED])
             return Evaluation(what.agent, what.task, 0, Verdict.INVALID if failed else verdict, "made up")
@@ -36,13 +35,8 @@ class MadeUp:
         if self.rng.random() < 0.2:
             return Stillborn(what.parents, what.operator, "check", "made up")
         source = {"agent.py": Entry(b"%d" % self.rng.randrange(50))}
-        return Born(
-            what.parents, what.operator, self.run.repository.commit(source, parents(order)), "made up"
-        )
-
-
-def parents(order):
-    return [parent.commit for parent in order.parents]
+        commits = [self.run.tree.agents[parent].commit for parent in what.parents]
+        return Born(what.parents, what.operator, self.run.repository.commit(source, commits), "made up")
 
 
 def session(run, policy, settings, worker, **budget):
@@ -62,12 +56,12 @@ def killed_session(run, policy, settings, worker, after):
         pass
 
     class Dying(type(worker)):
-        async def perform(self, order):
+        async def perform(self, action, what):
             nonlocal after
             after -= 1
             if after < 0:
                 raise Killed
-            return await super().perform(order)
+            return await super().perform(action, what)
 
     worker.__class__ = Dying
     try:

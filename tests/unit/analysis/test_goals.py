@@ -12,7 +12,7 @@ from dgm.archive.tree import Tree
 from dgm.config import resolve
 from dgm.domain import Budget, Verdict
 from dgm.errors import UserError
-from dgm.policies.best_belief import best_belief
+from dgm.policies.recommend import best_belief
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.run_controller import RunController
 from dgm.stats import lower_bound

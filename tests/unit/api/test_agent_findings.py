@@ -12,10 +12,10 @@ from dgm.messages import WireProtocol
 from dgm.meta.contract import Contract
 from dgm.protocols import Completed, DryCalls, Work
 from dgm.sandboxes.npm_locks import find_install_scripts
-from dgm.worker.inspection import Inspection, PackagesInstalled
+from dgm.worker.agent_check import Inspection, PackagesInstalled
 
 LIMITS = LimitSettings()
-CONTRACT = Contract(("python3", "agent.py"), ("python3", "agent.py", "--check"))
+CONTRACT = Contract(command=("python3", "agent.py"), check=("python3", "agent.py", "--check"))
 STARTED = Completed(0, b"", processor_s=1.0)
 SOLVED = Work({}, b"", Completed(0, b"done", seconds=2.0), calls=2)
 
@@ -103,12 +103,16 @@ def test_packages_that_cannot_be_installed_stop_everything():
 
 def test_what_evolution_may_edit_is_counted():
     source = {"prompts/a.md": Entry(b"1\n2\n"), "agent.py": Entry(b"1\n")}
-    (_, finding) = judge_files(source, Contract(("a",), ("b",), editable=("prompts/**",)), LIMITS)
+    (_, finding) = judge_files(
+        source, Contract(command=("a",), check=("b",), editable=("prompts/**",)), LIMITS
+    )
     assert finding.message == "1 file and 2 lines may change: prompts/a.md"
 
 
 def test_nothing_to_edit_and_vendored_code_are_told():
-    (_, nothing) = judge_files({"agent.py": Entry(b"")}, Contract(("a",), ("b",), editable=("x/**",)), LIMITS)
+    (_, nothing) = judge_files(
+        {"agent.py": Entry(b"")}, Contract(command=("a",), check=("b",), editable=("x/**",)), LIMITS
+    )
     assert (nothing.level, nothing.message) == ("stop", "no file matches x/**")
     (_, vendored) = judge_files({"vendor/lib.py": Entry(b"")}, CONTRACT, LIMITS)
     assert (vendored.level, vendored.advice) == ("warn", 'agent.toml: protected = ["vendor/**"]')

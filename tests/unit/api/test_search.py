@@ -1,6 +1,7 @@
 """The front door: what it imports, what it says, and how what it is given becomes settings."""
 
 import asyncio
+import math
 import subprocess
 import sys
 
@@ -8,32 +9,23 @@ import pytest
 
 import dgm
 from dgm import plugins
-from dgm.api.arguments import model_of, split_engine
-from dgm.api.search import change_budget
-from dgm.config import PolicySettings, resolve
+from dgm.api.arguments import Budget, model_of, split_engine
+from dgm.api.search import Evolution, change_budget
+from dgm.config import resolve
 from dgm.domain import Budget as RunBudget
 from dgm.errors import UserError
 from dgm.plugins import make_plugin
-from dgm.policies.composed import Composition
-from dgm.policies.registry import with_recommendation
-from dgm.policies.rules import PolicyContext
-
-MINE = Composition("hgm", "greedy", "hgm", recommendation="lineage")
+from dgm.policies.registry import PolicyContext
 
 
 class Plain:
     """A policy that never has anything to do."""
 
-    name, keeps_state = "plain", False
-
     def __init__(self) -> None:
         self.asked: list[int] = []
 
-    def next(self, tree, rng):
+    def decide(self, view, rng):
         self.asked.append(1)
-
-    def observe(self, event):
-        pass
 
 
 class Particular(Plain):
@@ -130,12 +122,6 @@ def test_what_cannot_be_found_again_says_so():
         make_plugin("policies", f"{__name__}:Particular", PolicyContext())
 
 
-def test_a_reader_knows_the_recommendation_without_an_import():
-    named = with_recommendation(PolicySettings(name=f"{__name__}:MINE"))
-    assert named.recommendation == "lineage"
-    assert with_recommendation(PolicySettings(name="hgm")).recommendation is None
-
-
 def test_replies_are_a_model_of_a_program():
     named = model_of(["DONE"])
     assert named and named.startswith("scripted:")
@@ -155,3 +141,10 @@ def test_engines_are_no_setting_that_a_run_records(settings):
     assert list(engines) == ["ssh://a", "ssh://b"]
     assert resolve(None, others, {}).workers == 1
     assert split_engine(None) == ({}, ())
+
+
+@pytest.mark.parametrize("limit", [math.nan, math.inf, -1.0])
+@pytest.mark.parametrize("name", ["usd", "hours", "until_score", "evaluations"])
+def test_a_limit_that_is_none_is_refused_before_the_run_is_opened(name, limit):
+    with pytest.raises(UserError, match="input should be"):
+        Evolution.resume(None, budget=Budget(**{name: limit}))

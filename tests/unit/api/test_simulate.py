@@ -26,7 +26,7 @@ def test_policies_meet_the_same_worlds(tmp_path):
 def test_a_policy_of_a_module_is_compared(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "policy_for_simulate.py").write_text(
-        "from dgm.policies.composed import Composition\nMINE = Composition('hgm', 'greedy', 'hgm', 'random')\n"
+        "from dgm.policies.policy import policy\nfrom dgm.policies.published import greedy\nMINE = policy(greedy)\n"
     )
     view = dgm.simulate(policies=["policy_for_simulate:MINE"], **SMALL)
     assert [row["policy"] for row in view.table] == ["policy_for_simulate:MINE", "greedy"]

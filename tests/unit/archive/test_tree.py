@@ -1,6 +1,6 @@
-from collections.abc import Sequence
+"""The tree as a fold of events made by hand; its laws are in tests/property/test_tree.py."""
 
-import numpy
+import networkx
 import pytest
 
 from dgm.archive.events import (
@@ -8,9 +8,9 @@ from dgm.archive.events import (
     ActionStarted,
     AgentBorn,
     AgentStillborn,
-    Event,
     ModelCalled,
     Recorded,
+    RunChanged,
     RunStarted,
     RunStopped,
     TaskGraded,
@@ -33,158 +33,193 @@ from dgm.domain import (
     Verdict,
 )
 from dgm.errors import ArchiveCorrupt
+from dgm.policies.limits import fertile, may_expand
+from tests.support.runs.trees import TASKS, Log
 
 A, B = TaskId("a"), TaskId("b")
 
 
-def tree_of(*events: Event) -> Tree:
+def fold(*events):
     tree = Tree()
     for seq, event in enumerate(events, 1):
         tree.apply(Recorded(seq, float(seq), event))
     return tree
 
 
-def born(agent: int, *parents: int) -> AgentBorn:
+def born(agent, *parents, action=0):
     return AgentBorn(
-        ActionId(0),
+        ActionId(action),
         AgentId(agent),
-        Born(tuple(AgentId(p) for p in parents), "op", CommitId(f"{agent:040x}"), "why"),
+        Born(tuple(map(AgentId, parents)), "op", CommitId(f"{agent:040x}"), "why"),
     )
 
 
-def evaluate(
-    action: int, agent: int, task: TaskId = A, attempt: int = 0, again: bool = False
-) -> ActionStarted:
-    return ActionStarted(ActionId(action), Evaluate(AgentId(agent), task, attempt), again)
+def started(action, what=Evaluate(SEED, A), again=False):  # noqa: B008  (frozen)
+    return ActionStarted(ActionId(action), what, again)
 
 
-def graded(
-    action: int, agent: int, verdict: Verdict = Verdict.RESOLVED, task: TaskId = A, attempt: int = 0
-) -> TaskGraded:
-    return TaskGraded(ActionId(action), Evaluation(AgentId(agent), task, attempt, verdict, "because"))
+def graded(action, agent=0, verdict=Verdict.RESOLVED, attempt=0):
+    return TaskGraded(ActionId(action), Evaluation(AgentId(agent), A, attempt, verdict, "because"))
 
 
-FAMILY: Sequence[Event] = (born(0), born(1, 0), born(2, 0), born(3, 1, 2), born(4, 3))
+def lost(action, final=False):
+    return ActionLost(ActionId(action), "killed", final=final)
 
 
-def test_verdict_counts_for_the_agent_and_every_ancestor_once() -> None:
-    tree = tree_of(*FAMILY, graded(1, 4))
-    assert [tree.clade(AgentId(n)) for n in range(5)] == [Tally(1, 0)] * 5
-    assert [tree.own(AgentId(n)).n for n in range(5)] == [0, 0, 0, 0, 1]
+def stillborn(action, stage="check", decided=""):
+    return AgentStillborn(ActionId(action), Stillborn((SEED,), "op", stage, "no", decided=decided))
 
 
-def test_ancestors_of_a_crossover_come_once_and_nearest_first() -> None:
-    assert list(tree_of(*FAMILY).ancestors(AgentId(4))) == [3, 2, 1, 0]
+FAMILY = (born(0), born(1, 0), born(2, 0), born(3, 1, 2), born(4, 3))
 
 
-def test_children_of_both_parents_and_depth_along_the_first() -> None:
-    tree = tree_of(*FAMILY)
-    assert tree.children(AgentId(1)) == [3]
-    assert tree.children(AgentId(2)) == [3]
-    assert [tree.depth(AgentId(n)) for n in range(5)] == [0, 1, 1, 2, 3]
-
-
-def test_the_line_of_an_agent_goes_by_its_first_parent() -> None:
-    tree = tree_of(*FAMILY)
+def test_descent() -> None:
+    tree = fold(*FAMILY)
+    assert [list(tree.ancestors(AgentId(agent))) for agent in range(5)] == [
+        [],
+        [0],
+        [0],
+        [2, 1, 0],
+        [3, 2, 1, 0],
+    ]
+    assert [list(tree.children(AgentId(agent))) for agent in range(5)] == [[1, 2], [3], [3], [4], []]
+    assert [tree.depth(AgentId(agent)) for agent in range(5)] == tree.depths.tolist() == [0, 1, 1, 2, 3]
     assert [tree.first_parent(AgentId(agent)) for agent in range(5)] == [None, 0, 0, 1, 3]
+    assert [tree.common_ancestor(AgentId(4), AgentId(other)) for other in range(5)] == [0, 1, 2, 3, 4]
+    assert tree.common_ancestor(AgentId(1), AgentId(2)) == 0
+    assert list(tree.graph.edges(data="order")) == [(0, 1, 0), (0, 2, 0), (1, 3, 0), (2, 3, 1), (3, 4, 0)]
+    tree.apply(Recorded(9, 9.0, born(5, 2)))
+    assert networkx.ancestors(tree.graph, 5) == {2, 0}
+
+
+def test_a_verdict_counts_for_the_agent_and_every_ancestor_once() -> None:
+    tree = fold(*FAMILY, graded(1, 4))
+    assert [tree.clade(AgentId(agent)) for agent in range(5)] == [Tally(1, 0)] * 5
+    assert [tree.own(AgentId(agent)).n for agent in range(5)] == [0, 0, 0, 0, 1]
+
+
+def test_many_verdicts_at_once_count_like_one_by_one() -> None:
+    events = [*FAMILY, *(graded(action, action % 5, list(Verdict)[action % 2]) for action in range(1, 30))]
+    tree = fold(*events[:20])
+    with tree.many():
+        for seq, event in enumerate(events[20:], 21):
+            tree.apply(Recorded(seq, float(seq), event))
+    assert [tree.clade(AgentId(n)) for n in range(5)] == [fold(*events).clade(AgentId(n)) for n in range(5)]
+
+
+def test_columns_can_be_kept_as_copies_while_the_tree_grows() -> None:
+    tree = fold(born(0), graded(1))
+    column = tree.clade_resolved.copy()
+    for agent in range(1, 40):
+        tree.apply(Recorded(3, 3.0, born(agent, agent - 1)))
+    assert column.tolist() == [1]
+    assert tree.clade_resolved.tolist() == [1] + [0] * 39
 
 
 def test_an_agent_was_made_for_what_its_expansion_aimed_at() -> None:
-    order = Expand((SEED,), "module", aim="context")
-    tree = tree_of(
-        born(0), ActionStarted(ActionId(1), order), ActionStarted(ActionId(2), Expand((SEED,), "op"))
-    )
-    for agent in (1, 2):
-        event = AgentBorn(ActionId(agent), AgentId(agent), Born((SEED,), "op", CommitId(f"{agent:040x}"), ""))
-        tree.apply(Recorded(10 + agent, 1.0, event))
+    expansions = started(1, Expand((SEED,), "module", aim="context")), started(2, Expand((SEED,), "op"))
+    tree = fold(born(0), *expansions, born(1, 0, action=1), born(2, 0, action=2))
     assert [tree.aim(AgentId(agent)) for agent in range(3)] == ["", "context", ""]
 
 
-def test_started_evaluation_is_pending_and_its_task_tried() -> None:
-    tree = tree_of(born(0), evaluate(1, 0))
-    assert tree.pending == {1: Evaluate(SEED, A)}
-    assert tree.tried(SEED) == {A}
-    assert tree.verdict(SEED, A) is None
-    assert list(tree.pending_evaluations) == [1]
+@pytest.mark.parametrize(
+    ("events", "pending", "redo", "verdict", "tries", "tally"),
+    [
+        ([], 1, 0, None, 1, Tally()),
+        ([graded(1, verdict=Verdict.UNRESOLVED)], 0, 0, Verdict.UNRESOLVED, 1, Tally(0, 1)),
+        ([graded(1, verdict=Verdict.INVALID)], 0, 1, None, 1, Tally()),
+        ([graded(1, verdict=Verdict.INVALID), started(1, again=True)], 1, 0, None, 2, Tally()),
+        ([lost(1)], 0, 1, None, 1, Tally()),
+        ([lost(1), lost(1, final=True)], 0, 0, None, 1, Tally()),
+        (
+            [graded(1), started(2, Evaluate(SEED, A, 1)), graded(2, attempt=1)],
+            0,
+            0,
+            Verdict.RESOLVED,
+            1,
+            Tally(2, 0),
+        ),
+        (
+            [graded(1), started(2, Evaluate(SEED, A, 1)), graded(2, verdict=Verdict.UNRESOLVED, attempt=1)],
+            *(0, 0, Verdict.RESOLVED, 1, Tally(1, 1)),
+        ),
+    ],
+)
+def test_an_evaluation_until_it_is_graded_repeated_or_given_up(
+    events, pending, redo, verdict, tries, tally
+) -> None:
+    tree = fold(born(0), started(1), *events)
+    assert list(tree.pending) == [1] * pending
+    assert list(tree.to_redo()) == [1] * redo
+    assert (tree.pending_evaluations.tolist(), tree.tried_count.tolist()) == ([pending], [1])
+    assert (tree.tried(SEED), tree.verdict(SEED, A)) == ({A}, verdict)
+    assert (tree.tries(ActionId(1)), tree.own(SEED), tree.clade(SEED), tree.evaluations) == (
+        tries,
+        tally,
+        tally,
+        tally.n,
+    )
+    assert tree.invalid == sum(
+        isinstance(e, TaskGraded) and e.outcome.verdict is Verdict.INVALID for e in events
+    )
 
 
-def test_graded_evaluation_is_no_longer_pending() -> None:
-    tree = tree_of(born(0), evaluate(1, 0), graded(1, 0, Verdict.UNRESOLVED))
-    assert not tree.pending
-    assert tree.verdict(SEED, A) is Verdict.UNRESOLVED
-    assert (list(tree.pending_evaluations), list(tree.tried_count)) == ([0], [1])
-
-
-def test_invalid_verdict_counts_nowhere_and_is_to_be_redone() -> None:
-    tree = tree_of(born(0), evaluate(1, 0), graded(1, 0, Verdict.INVALID))
-    assert (tree.evaluations, tree.invalid, tree.clade(SEED)) == (0, 1, Tally())
-    assert tree.to_redo() == {1: Evaluate(SEED, A)}
-
-
-def test_redone_action_is_pending_again_under_its_id() -> None:
-    tree = tree_of(born(0), evaluate(1, 0), graded(1, 0, Verdict.INVALID), evaluate(1, 0, again=True))
-    assert not tree.to_redo()
-    assert list(tree.pending) == [1]
-    assert (tree.tries(ActionId(1)), tree.next_action, list(tree.tried_count)) == (2, 2, [1])
-
-
-def test_lost_action_is_to_be_redone_until_it_is_given_up() -> None:
-    lost = ActionLost(ActionId(1), "killed")
-    tree = tree_of(born(0), evaluate(1, 0), lost)
-    assert list(tree.to_redo()) == [1]
-    given_up = tree_of(born(0), evaluate(1, 0), lost, ActionLost(ActionId(1), "too often", final=True))
-    assert not given_up.to_redo()
-    assert given_up.tried(SEED) == {A}
-    assert given_up.own(SEED) == Tally()
-
-
-def test_later_attempts_count_but_leave_the_first_verdict() -> None:
-    tree = tree_of(born(0), graded(1, 0, Verdict.UNRESOLVED), evaluate(2, 0, A, 1), graded(2, 0, attempt=1))
-    assert tree.own(SEED) == Tally(1, 1)
-    assert tree.verdict(SEED, A) is Verdict.UNRESOLVED
-
-
-def test_child_number_counts_earlier_expansions_and_survives_a_redo() -> None:
-    def expand(action: int, again: bool = False) -> ActionStarted:
-        return ActionStarted(ActionId(action), Expand((SEED,), "op"), again)
-
-    tree = tree_of(born(0), expand(1), expand(2), ActionLost(ActionId(1), "killed"), expand(1, again=True))
+def test_an_expansion_is_counted_once_however_often_it_is_repeated() -> None:
+    what = Expand((SEED,), "op")
+    tree = fold(born(0), started(1, what), started(2, what), lost(1), started(1, what, again=True))
     assert (tree.child_number(ActionId(1)), tree.child_number(ActionId(2))) == (0, 1)
-    assert list(tree.expansions) == [2]
+    assert (tree.expansions.tolist(), tree.expansions_begun, tree.expansions_in_flight) == ([2], 2, 2)
 
 
-def test_stillborn_children_are_counted_by_stage() -> None:
-    dead = Stillborn((SEED,), "op", "check", "does not start")
-    tree = tree_of(born(0), AgentStillborn(ActionId(1), dead), AgentStillborn(ActionId(2), dead))
-    assert tree.stillborn == {"check": 2}
-    assert list(tree.barren) == [2]
+def test_stillborn_children_count_by_stage_and_against_their_parent_unless_a_person_decided() -> None:
+    tree = fold(
+        born(0),
+        stillborn(1),
+        stillborn(2),
+        stillborn(3, "rejected", "a person"),
+        stillborn(4, "expired", "time-out"),
+    )
+    assert tree.stillborn == {"check": 2, "rejected": 1, "expired": 1}
+    assert tree.barren.tolist() == [2]
+    assert [death.action for death in tree.deaths] == [1, 2]
 
 
 @pytest.mark.parametrize(
-    ("stage", "by"), [("rejected", "a person"), ("expired", "time-out"), ("duplicate", "a person")]
+    ("events", "barren", "deaths"),
+    [
+        ([], 2, 2),
+        ([born(1, 0, action=3)], 0, 0),
+        ([RunChanged({"workers": 2, "budget": {}})], 2, 2),
+        ([RunChanged({"limits": {}})], 0, 2),
+        ([RunStopped("budget"), RunStarted(Budget(), ())], 2, 0),
+        ([RunStopped("cannot go on"), RunStarted(Budget(), ())], 0, 0),
+    ],
 )
-def test_what_was_decided_of_a_child_does_not_make_its_parent_barren(stage: str, by: str) -> None:
-    dead = Stillborn((SEED,), "op", stage, "no", decided=by)
-    failed = Stillborn((SEED,), "op", "check", "does not start")
-    tree = tree_of(born(0), AgentStillborn(ActionId(1), failed), AgentStillborn(ActionId(2), dead))
-    assert tree.stillborn == {"check": 1, stage: 1}
-    assert list(tree.barren) == [1]
+def test_what_resets_the_count_of_stillborn_children(events, barren, deaths) -> None:
+    tree = fold(born(0), stillborn(1), stillborn(2), *events)
+    assert (tree.barren[0], len(tree.deaths)) == (barren, deaths)
 
 
 def test_spend_is_the_sum_of_model_calls_and_of_nothing_else() -> None:
-    def call(action: int, number: int) -> ModelCalled:
-        usage = Usage(1, 100, 10, 0.25)
-        return ModelCalled(ActionId(action), number, "m", "solve", usage)
-
-    tree = tree_of(born(0), call(1, 1), call(3, 1), call(3, 2), graded(3, 0))
+    calls = [
+        ModelCalled(ActionId(action), 1, "m", "solve", usage=Usage(1, 100, 10, 0.25)) for action in (1, 3, 3)
+    ]
+    tree = fold(born(0), *calls, graded(3))
     assert tree.spend == Usage(3, 300, 30, 0.75)
-    assert tree.spend_of(ActionId(3)) == Usage(2, 200, 20, 0.5)
-    assert tree.spend_of(ActionId(2)) == tree.spend_of(ActionId(99)) == Usage()
+    assert [tree.spend_of(ActionId(action)) for action in (3, 2, 99)] == [
+        Usage(2, 200, 20, 0.5),
+        Usage(),
+        Usage(),
+    ]
 
 
 def test_latest_start_sets_budget_and_tasks() -> None:
-    first, second = Budget(evaluations=5), Budget(evaluations=9, usd=1.5)
-    tree = tree_of(RunStarted(first, (A,)), RunStopped("budget"), RunStarted(second, (A, B), resumed=True))
+    second = Budget(evaluations=9, usd=1.5)
+    tree = fold(
+        RunStarted(Budget(evaluations=5), (A,)),
+        RunStopped("budget"),
+        RunStarted(second, (A, B), resumed=True),
+    )
     assert (tree.budget, tree.tasks, tree.stop_reason) == (second, (A, B), "")
 
 
@@ -196,16 +231,36 @@ def test_time_between_sessions_is_not_wall_time() -> None:
     assert tree.wall_seconds == 35.0
 
 
-def test_agents_out_of_order_are_refused() -> None:
-    with pytest.raises(ArchiveCorrupt, match="agent 2"):
-        tree_of(born(0), born(2, 0))
-    with pytest.raises(ArchiveCorrupt, match="agent 1"):
-        tree_of(born(0), born(1, 1))
+@pytest.mark.parametrize(("agent", "parent"), [(2, 0), (1, 1)])
+def test_agents_out_of_order_are_refused(agent, parent) -> None:
+    with pytest.raises(ArchiveCorrupt, match=f"agent {agent}"):
+        fold(born(0), born(agent, parent))
 
 
-def test_columns_become_numpy_arrays_without_blocking_growth() -> None:
-    tree = tree_of(born(0), graded(1, 0))
-    column = numpy.array(tree.clade_resolved)
-    tree.apply(Recorded(3, 3.0, born(1, 0)))
-    assert column.tolist() == [1]
-    assert column.dtype == numpy.int64
+# Flips
+
+
+@pytest.mark.parametrize(
+    ("parents", "verdicts", "balance"),
+    [
+        # The seed resolved tasks 0 to 3 of six, and has not tried the rest.
+        ([(0,)], {1: "ynnyy"}, [0, -1]),
+        ([(0,)], {1: "ynnyyy"}, [0, 0]),
+        ([(0,)], {1: "yyyynnyn"}, [0, 0]),
+        ([(0,)], {1: "yyyynnnn", 0: "y"}, [0, -1]),
+        ([(0,), (0,), (1, 2)], {1: "nn", 2: "yn", 3: "ny"}, [0, -2, -1, 0]),
+    ],
+)
+@pytest.mark.parametrize("counts", [True, False])
+def test_lost_and_gained_tasks_are_set_off_against_each_other(parents, verdicts, balance, counts) -> None:
+    log = Log()
+    log.add(RunStarted(Budget(evaluations=100), TASKS, flips=counts))
+    log.born()
+    log.graded(0, [True] * 4 + [False] * 2)
+    for those in parents:
+        log.born(*those)
+    for agent, word in verdicts.items():
+        log.graded(agent, [letter == "y" for letter in word])
+    assert log.tree.flip_balance.tolist() == (balance if counts else [0] * len(balance))
+    assert fertile(log.tree).tolist() == [not counts or lead >= 0 for lead in balance]
+    assert may_expand(log.tree)

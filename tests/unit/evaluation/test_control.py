@@ -19,7 +19,6 @@ from dgm.evaluation.control import (
     OPERATOR,
     HoldoutSchedule,
     Unit,
-    compute_findings,
     count_evaluations,
     estimate_cost,
     name_candidates,
@@ -31,7 +30,7 @@ from dgm.evaluation.schedule import EvaluationProgress, enter_agent
 from dgm.replay.decisions import decide_again
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.run_controller import RunController
-from dgm.views.holdout import read_holdout
+from dgm.views.holdout import ControlView, read_holdout
 from tests.support.runs.paid import small
 
 pytestmark = pytest.mark.starts_processes
@@ -61,20 +60,19 @@ class Worker:
         self.holdout, self.usage, self.broken = holdout, usage, set(broken)
         self.under_way, self.done = [], []
 
-    async def perform(self, order):
-        what = order.action
+    async def perform(self, action, what):
         if what.agent != 1:
             assert what.task not in self.under_way, "two attempts at one task at once"
             self.under_way.append(what.task)
-        for _ in range(order.id % 3 + 1):
+        for _ in range(action % 3 + 1):
             await asyncio.sleep(0)
         if what.agent != 1:
             self.under_way.remove(what.task)
         if (what.agent, what.task) in self.broken:
             raise Infrastructure("the provider was away")
-        number = len(self.holdout.store.calls(order.id)) + 1
+        number = len(self.holdout.store.calls(action)) + 1
         if self.usage.calls:
-            self.holdout.append(ModelCalled(order.id, number, "m", "solve", self.usage))
+            self.holdout.append(ModelCalled(action, number, "m", "solve", self.usage))
         solved = what.task in BEST if what.agent == 1 else what.attempt >= SOLVED_BY[what.task]
         self.done.append(what)
         verdict = Verdict.RESOLVED if solved else Verdict.UNRESOLVED
@@ -142,7 +140,7 @@ def best(search):
 
 
 def said(holdout, search):
-    return compute_findings(holdout, best(search), plan_control(search))
+    return ControlView.load(holdout, best(search), plan_control(search))
 
 
 @pytest.mark.parametrize("workers", [1, 4])
@@ -157,13 +155,13 @@ def test_the_seed_gets_what_the_search_took(search, holdout, workers) -> None:
     if workers == 1:
         assert numbers == sorted(numbers)
     found = said(holdout, search)
-    assert (found.price.unit, found.price.affordable, found.price.tasks) == (Unit.USD, 5, 4)
-    assert found.price.search == pytest.approx(0.20)
-    assert found.price.attempt == pytest.approx(0.01)
-    assert (found.attempts, found.wanted, found.missing, found.further) == (5, 5, 0, 10)
-    assert (found.once.resolved, found.once.n) == (1, 4)
-    assert (found.pairs.first.resolved, found.pairs.second.resolved) == (3, 2)
-    assert (found.pairs.lost, found.pairs.gained) == (("held-1", "held-2"), ("held-3",))
+    assert (found.unit, found.affordable) == (Unit.USD, 5)
+    assert found.search == pytest.approx(0.20)
+    assert found.attempt == pytest.approx(0.01)
+    assert (found.attempts, found.wanted, found.missing) == (5, 5, 0)
+    assert (found.seed_once.resolved, found.seed_once.n) == (1, 4)
+    assert (found.seed_any.resolved, found.best.resolved) == (3, 2)
+    assert (found.lost, found.gained) == (("held-1", "held-2"), ("held-3",))
     assert found.spend.usd == found.took == pytest.approx(0.10)
     assert decide_again(holdout).differing == 0
 
@@ -185,8 +183,8 @@ def test_pairs_come_first_and_are_what_they_were(search, holdout) -> None:
 def test_a_bound_stops_it_and_a_higher_one_only_adds(search, holdout) -> None:
     session(holdout, search, plan_control(search, attempts=2))
     found = said(holdout, search)
-    assert (found.attempts, found.wanted, found.price.affordable, found.bound) == (2, 2, 5, 2)
-    assert found.pairs.first.resolved == 1
+    assert (found.attempts, found.wanted, found.affordable, found.bound) == (2, 2, 5, 2)
+    assert found.seed_any.resolved == 1
     first = attempts(holdout)
     assert missing(holdout, plan_control(search, attempts=2)) == 0
     assert missing(holdout, plan_control(search)) == 9
@@ -206,7 +204,7 @@ def test_stopped_and_resumed_it_does_the_same(search, holdout, after, workers) -
     assert over.reason is Reason.NOTHING_LEFT
     done = [*one.done, *two.done]
     assert len(done) == len(set(done)) == 18
-    assert said(holdout, search).pairs.first.resolved == 3
+    assert said(holdout, search).seed_any.resolved == 3
     assert decide_again(holdout).differing == 0
 
 
@@ -217,9 +215,9 @@ def test_a_spent_budget_leaves_what_there_is(search, holdout) -> None:
     found = said(holdout, search)
     # Four further attempts: one at each of the three unsolved tasks, and one more, which solves held-1 in a round that
     # the others have not had.
-    assert (found.attempts, found.further, found.wanted) == (2, 4, 5)
+    assert (found.attempts, found.wanted) == (2, 5)
     assert found.missing == 3 + 3
-    assert found.pairs.first.resolved == 1
+    assert found.seed_any.resolved == 1
     session(holdout, search, plan_control(search), usd=1.0)
     assert said(holdout, search).missing == 0
 
@@ -227,14 +225,14 @@ def test_a_spent_budget_leaves_what_there_is(search, holdout) -> None:
 def test_a_search_that_went_on_buys_more(search, holdout) -> None:
     plan = plan_control(search)
     session(holdout, search, replace(plan, usd=plan.usd / 2))
-    before = compute_findings(holdout, best(search), replace(plan, usd=plan.usd / 2))
-    assert (before.price.affordable, before.missing) == (2, 0)
+    before = ControlView.load(holdout, best(search), replace(plan, usd=plan.usd / 2))
+    assert (before.affordable, before.missing) == (2, 0)
     # Plain dgm report, before anybody examines again: what the search has taken by now, and that more is to be had.
     stale = said(holdout, search)
-    assert stale.price.search == pytest.approx(0.20)
-    assert (stale.price.affordable, stale.attempts, stale.missing) == (5, 2, 9)
+    assert stale.search == pytest.approx(0.20)
+    assert (stale.affordable, stale.attempts, stale.missing) == (5, 2, 9)
     session(holdout, search, plan)
-    assert (said(holdout, search).price.affordable, said(holdout, search).missing) == (5, 0)
+    assert (said(holdout, search).affordable, said(holdout, search).missing) == (5, 0)
     assert decide_again(holdout).differing == 0
 
 
@@ -250,10 +248,10 @@ def test_what_costs_no_money_is_compared_in_tokens_or_seconds(
 ) -> None:
     plan = replace(plan_control(search), seconds=80.0)
     session(holdout, search, plan, worker=Worker(holdout, usage))
-    found = compute_findings(holdout, best(search), plan)
-    assert (found.price.unit, found.price.affordable) == (unit, affordable)
+    found = ControlView.load(holdout, best(search), plan)
+    assert (found.unit, found.affordable) == (unit, affordable)
     each = {Unit.TOKENS: 1100, Unit.SECONDS: 2.0}[unit]
-    assert found.took == pytest.approx(found.further * each)
+    assert found.took == pytest.approx(len(attempts(holdout)) * each)
 
 
 def test_without_anything_to_compare_there_is_no_control(search, holdout) -> None:
@@ -261,16 +259,16 @@ def test_without_anything_to_compare_there_is_no_control(search, holdout) -> Non
     session(holdout, search, Control(0.0, 0, 0.0, 20))
     assert attempts(holdout) == []
     assert missing(holdout, Control(0.0, 0, 0.0, 20)) == 0
-    assert compute_findings(holdout, best(search), Control(0.0, 0, 0.0, 20)) is None
+    assert ControlView.load(holdout, best(search), Control(0.0, 0, 0.0, 20)) is None
 
 
 def test_a_control_of_one_attempt_is_there_without_being_asked_for(search, holdout) -> None:
     session(holdout, search, None)
     cheap = replace(plan_control(search), usd=0.05)
     assert missing(holdout, cheap) == 0
-    found = compute_findings(holdout, best(search), cheap)
-    assert (found.price.affordable, found.attempts, found.missing, found.took) == (1, 1, 0, 0.0)
-    assert found.pairs.first.resolved == found.once.resolved == 1
+    found = ControlView.load(holdout, best(search), cheap)
+    assert (found.affordable, found.attempts, found.missing, found.took) == (1, 1, 0, 0.0)
+    assert found.seed_any.resolved == found.seed_once.resolved == 1
 
 
 def test_agents_that_were_examined_are_counted_but_for_the_seed_and_its_control(search, holdout) -> None:
@@ -293,8 +291,8 @@ def test_a_task_whose_first_attempt_was_given_up_is_left_out(search, holdout) ->
     over, _ = session(holdout, search, plan_control(search), worker=Worker(holdout, broken=[(0, "held-0")]))
     assert over.reason is Reason.NOTHING_LEFT
     found = said(holdout, search)
-    assert (found.price.tasks, found.price.affordable) == (3, 6)
-    assert (found.pairs.first.n, found.pairs.first.resolved) == (3, 2)
+    assert found.affordable == 6
+    assert (found.seed_any.n, found.seed_any.resolved) == (3, 2)
     assert all(task != "held-0" for task, _ in attempts(holdout))
     assert decide_again(holdout).differing == 0
 

@@ -26,7 +26,6 @@ from dgm.errors import AgentFault, UserError
 from dgm.evaluation.predictions import Grader, check_known, export_patches, read_predictions, swebench_report
 from dgm.evaluation.results import collect_results
 from dgm.evaluation.schedule import EvaluationPlan, EvaluationProgress, Schedule, enter
-from dgm.search.orders import EvaluateOrder
 from tests.support.suite_on_disk import TASK, NoEngine, make_suite
 
 PATCH = "diff --git a/x b/x\r\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-ä\x0c\u2028\n+\U0001f600\n"
@@ -73,16 +72,16 @@ def test_a_separator_of_lines_inside_a_patch_splits_no_row(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        (["{"], "p.jsonl:1: not JSON"),
-        ([json.dumps(row("a")), "", "[]"], "p.jsonl:3: expected an object"),
-        ([json.dumps({"instance_id": "a", "model_patch": ""})], "p.jsonl:1: no 'model_name_or_path'"),
-        ([json.dumps(row("a", 5))], "p.jsonl:1: model_patch is a int; expected a text"),
-        ([json.dumps(row(None))], "p.jsonl:1: instance_id is a NoneType; expected a text"),
-        ([json.dumps(row(""))], "p.jsonl:1: instance_id is empty"),
+        (["{"], "p.jsonl:1: no prediction"),
+        ([json.dumps(row("a")), "", "[]"], "p.jsonl:3: no prediction"),
+        ([json.dumps({"instance_id": "a", "model_patch": ""})], "field `model_name_or_path`"),
+        ([json.dumps(row("a", 5))], "`$.model_patch`"),
+        ([json.dumps(row(None))], "`$.instance_id`"),
+        ([json.dumps(row(""))], "`$.instance_id`"),
         ([json.dumps(row("a"))] * 2, "p.jsonl:2: a second prediction for 'a' (the first: "),
         ([json.dumps(row("a")), json.dumps(row("b", model="n"))], "p.jsonl:2: model_name_or_path is 'n'"),
-        ([json.dumps(row("a", "\ud800"))], "p.jsonl:1: holds half of a surrogate pair"),
-        (["[" * 100_000], "p.jsonl:1: not JSON"),
+        ([json.dumps(row("a", "\ud800"))], "p.jsonl:1: no prediction"),
+        (["[" * 100_000], "p.jsonl:1: no prediction"),
         ([""], "p.jsonl: holds no prediction"),
     ],
 )
@@ -99,10 +98,10 @@ def test_a_wrong_row_is_one_line_that_says_where(tmp_path, rows, said):
     ("name", "content", "said"),
     [
         ("p.txt", b"", ".jsonl or a .json file"),
-        ("p.jsonl", b"\xff", "not UTF-8 at byte 0"),
-        ("p.json", b"3", "expected a list of predictions, found int"),
-        ("p.json", b"{", "not JSON"),
-        ("p.json", b'[{"instance_id": "a"}]', "p.json: prediction 1: no 'model_name_or_path'"),
+        ("p.jsonl", b'{"instance_id": "\xff"', "p.jsonl:1: no prediction"),
+        ("p.json", b"3", "p.json: no prediction"),
+        ("p.json", b"{", "p.json: no prediction"),
+        ("p.json", b'[{"instance_id": "a"}]', "p.json: prediction 1: no prediction"),
     ],
 )
 def test_a_file_that_holds_no_predictions_is_refused(tmp_path, name, content, said):
@@ -160,7 +159,7 @@ def test_first_attempts_are_exported_whole_and_can_be_read_again(evaluated, tmp_
     for name in ("p.jsonl", "p.json"):
         done = export_patches(evaluated.run, AgentId(0), "m", tmp_path / name, lambda task: task)
         again = read_predictions(tmp_path / name)
-        assert (done.written, done.elsewhere, done.not_text) == (2, 0, 0)
+        assert done == {"predictions": 2, "other_benchmarks": 0, "not_text": 0}
         assert {task: one.patch for task, one in again.by_task.items()} == {"a": PATCH, "b": ""}
 
 
@@ -174,7 +173,7 @@ def test_what_the_format_cannot_hold_is_left_out_and_counted(evaluated, tmp_path
         return inner if part == "swebench-lite" else None
 
     done = export_patches(evaluated.run, AgentId(0), "m", tmp_path / "p.jsonl", instance_of)
-    assert (done.written, done.elsewhere, done.not_text) == (1, 1, 1)
+    assert done == {"predictions": 1, "other_benchmarks": 1, "not_text": 1}
     assert list(read_predictions(tmp_path / "p.jsonl").by_task) == ["a"]
 
 
@@ -264,5 +263,5 @@ def test_a_patch_that_cannot_be_graded_for_its_own_sake_is_unresolved(evaluated,
     found = read_predictions(written(tmp_path / "p.jsonl", row()))
     grader = Grader(evaluated.run, Refusing(), found, {})
     agent = evaluated.run.tree.agents[evaluated.agent]
-    done = asyncio.run(grader.perform(EvaluateOrder(ActionId(1), Evaluate(agent.id, TaskId(TASK)), agent)))
+    done = asyncio.run(grader.perform(ActionId(1), Evaluate(agent.id, TaskId(TASK))))
     assert (done.verdict, done.reason) == (Verdict.UNRESOLVED, "patch: too large")

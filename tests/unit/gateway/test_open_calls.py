@@ -1,13 +1,12 @@
 """Open calls are counted: those at their model, and those that wait for a turn, for money or for the next try."""
 
 import asyncio
-from functools import partial
 
 import pytest
 
-from dgm.archive.live_calls import FILE, LiveCalls, read_live_calls, remove_live_calls, write_live_calls
+from dgm.archive.live import LIVE_FILE, LiveCalls, read_live
 from dgm.messages import Message, Request, Role
-from dgm.sandboxes.choose import publish_changes
+from dgm.sandboxes.choose import publish_live
 from tests.support.gateway.bench import ACTION, Slow, gateway
 from tests.support.gateway.wire_provider import Provider, lending, until, whole
 
@@ -77,17 +76,12 @@ async def test_the_file_follows_the_calls_and_goes_with_the_session(tmp_path):
     model = Slow()
     async with (
         gateway(tmp_path / "g", model) as opened,
-        publish_changes(
-            opened.caller.count_live,
-            partial(write_live_calls, tmp_path),
-            partial(remove_live_calls, tmp_path),
-            0.01,
-        ),
+        publish_live(tmp_path, opened.caller.count_live, None, 0.01),
     ):
         with opened.lend(ACTION, "solve") as lease:
             task = asyncio.create_task(opened.ask(lease, QUESTION))
-            await until(lambda: read_live_calls(tmp_path) == LiveCalls(1, 0, None))
+            await until(lambda: read_live(tmp_path).calls == LiveCalls(1, 0, None))
             model.go.set()
             await task
-        await until(lambda: read_live_calls(tmp_path) == LiveCalls(0, 0, None))
-    assert not (tmp_path / FILE).exists()
+        await until(lambda: read_live(tmp_path).calls == LiveCalls(0, 0, None))
+    assert not (tmp_path / LIVE_FILE).exists()

@@ -1,40 +1,35 @@
 """Answers as models write them: each is read as a person reads it, or it is asked for again."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from dgm.messages import Message, Role
-from dgm.meta.answers import MalformedAnswer
-from dgm.meta.drafting import read_changes
-from dgm.meta.generality import TaskWords
-from dgm.meta.implementing import read_issue
-from dgm.meta.module import read_statement
+from dgm.meta.answers import MalformedAnswer, read_answer
+from dgm.meta.invent import Changes
+from dgm.meta.issue import Issue
+from dgm.meta.novelty import Judgement
 from dgm.meta.self_edit import rationale
-from dgm.meta.vetting.novelty import read_judgement
+from dgm.meta.task_words import find_statement
 
 FOLDER = Path(__file__).parent / "answers"
-NO_TASKS = TaskWords((), (), ())
-
-
-def issue(text):
-    found = read_issue(text, NO_TASKS)
-    return {"log_summary": found.summary, "problem": found.problem, "proposal": found.proposal}
 
 
 def changes(text):
-    return asdict(read_changes(text))
+    answer = read_answer(Changes, text).model_dump(exclude={"thought"})
+    return {**answer, "files": {file["path"]: file["text"] for file in answer["files"]}}
 
 
-def novelty(text):
-    copy, why = read_judgement(text)
-    return {"copy": copy, "why": why}
+def issue(text):
+    answer = read_answer(Issue, text)
+    if not answer.general:
+        raise MalformedAnswer("not general")
+    return answer.model_dump(exclude={"general"})
 
 
-def spoken(read):
-    return lambda text: {"text": read([Message(Role.ASSISTANT, text)])}
+def say(text):
+    return [Message(Role.ASSISTANT, text)]
 
 
 EDIT = {"path": "agent/loop.py", "old": "MAX_STEPS = 10", "new": "MAX_STEPS = 40"}
@@ -47,21 +42,22 @@ FORMS = {
             "proposal": "Run the tests after each edit.",
         },
     ),
-    "changes": (
-        changes,
-        {"rationale": "allow more steps", "files": {}, "edits": [EDIT], "removed": []},
+    "changes": (changes, {"rationale": "allow more steps", "files": {}, "edits": (EDIT,), "removed": ()}),
+    "novelty": (
+        lambda text: read_answer(Judgement, text).model_dump(by_alias=True),
+        {"copy": True, "why": "both only raise the step limit"},
     ),
-    "novelty": (novelty, {"copy": True, "why": "both only raise the step limit"}),
-    "rationale": (spoken(rationale), {"text": "allow more steps"}),
-    "statement": (spoken(read_statement), {"text": "it speaks of no task"}),
+    "rationale": (lambda text: {"text": rationale(say(text))}, {"text": "allow more steps"}),
+    "statement": (
+        lambda text: {"text": find_statement(say(text), "General")},
+        {"text": "it speaks of no task"},
+    ),
 }
 JSON_FORMS = ("issue", "changes", "novelty")
-LOOSE = ("label", "heading", "in-a-string", "json-in-a-string", "without-the-first-brace")
-"""Answers whose beginning and end are those of the text."""
 
 
 def load(form):
-    """The answers of a form: name, what is right, text."""
+    """Return name, what is right, and text of each answer of a form."""
     for path in sorted((FOLDER / form).glob("*.txt")):
         right, _, text = path.read_bytes().decode().partition("\n-----\n")
         yield path.stem, right, text
@@ -69,20 +65,17 @@ def load(form):
 
 ALL = [(form, *answer) for form in FORMS for answer in load(form)]
 AROUND = {
-    "as it is": "{}",
     "polite": "Sure! Here is the answer:\n\n{}\n\nLet me know if {{anything}} else is needed.",
     "thinking": '<think>\nFirst {{"a": 1}}, then the rest.\n</think>\n\n{}',
-    "line ends": "{}",
-    "mark of order": "\ufeff{}\n\n",
+    "byte order mark": "\ufeff{}\n\n",
     "quoted": "> I was asked for an object.\n\n{}\n\n---\n",
 }
-"""What stands around an answer without a change of what it says."""
 
 
 def read(form, text):
-    """The values that are read, or None if it is asked for again."""
+    """Return the values that are read, or None if it is asked for again."""
     try:
-        return FORMS[form][0](text)
+        return json.loads(json.dumps(FORMS[form][0](text)))
     except MalformedAnswer:
         return None
 
@@ -90,49 +83,42 @@ def read(form, text):
 def expected(form, right):
     if right in ("again", "none"):
         return {"text": ""} if right == "none" else None
-    return {**FORMS[form][1], **json.loads(right.removeprefix("read") or "{}")}
+    return json.loads(json.dumps({**FORMS[form][1], **json.loads(right.removeprefix("read") or "{}")}))
 
 
-@pytest.mark.parametrize(("form", "name", "right", "text"), ALL, ids=[f"{one[0]}-{one[1]}" for one in ALL])
+@pytest.mark.parametrize(("form", "name", "right", "text"), ALL, ids=[f"{row[0]}-{row[1]}" for row in ALL])
 def test_an_answer_is_read_as_a_person_reads_it(form, name, right, text):
     assert read(form, text) == expected(form, right)
+    if form in JSON_FORMS:
+        with_returns = json.dumps(read(form, text.replace("\n", "\r\n"))).replace("\\r\\n", "\\n")
+        assert json.loads(with_returns) == expected(form, right)
 
 
 @pytest.mark.parametrize("form", JSON_FORMS)
-@pytest.mark.parametrize("around", AROUND)
-def test_words_around_an_answer_change_nothing(form, around):
-    wrong = []
+def test_words_around_an_answer_never_give_another_one(form):
+    right_answers = 0
     for name, right, text in load(form):
-        if name.startswith((*LOOSE, "cut", "thinking")):
+        if right == "again" or name.startswith("thinking"):
             continue
-        told = text.replace("\n", "\r\n") if around == "line ends" else text
-        found = read(form, AROUND[around].format(told))
-        if json.loads(json.dumps(found).replace("\\r\\n", "\\n")) != expected(form, right):
-            wrong.append(name)
-    assert wrong == []
-
-
-@pytest.mark.parametrize("form", ["rationale", "statement"])
-@pytest.mark.parametrize(
-    "before", ["I look at the loop.", "<think>\nRationale: no\nGeneral: no\n</think>\nI go on.", ""]
-)
-def test_what_was_said_before_changes_nothing(form, before):
-    read_words = {"rationale": rationale, "statement": read_statement}[form]
-    for name, right, text in load(form):
-        said = [Message(Role.ASSISTANT, before), Message(Role.TOOL, "General: x\nRationale: x")]
-        after = [Message(Role.ASSISTANT, text.replace("\n", "\r\n"))]
-        if text:
-            assert read_words([*said, *after]) == expected(form, right)["text"], name
+        for around, words in AROUND.items():
+            answer = read(form, words.format(text))
+            right_answers += answer is not None
+            assert answer in (None, expected(form, right)), (name, around)
+    assert right_answers > 0.9 * len(AROUND) * sum(right.startswith("read") for _, right, _ in load(form))
 
 
 @pytest.mark.parametrize("form", JSON_FORMS)
 def test_the_beginning_of_an_answer_is_never_read_as_another_one(form):
-    wrong = []
     for name, right, text in load(form):
-        if right == "again" or name.startswith((*LOOSE, "a-draft", "corrected", "changed")):
-            continue
-        ends = [
-            n for n in range(1, len(text), 3) if read(form, text[:n]) not in (None, expected(form, right))
-        ]
-        wrong += [f"{name}: {text[: ends[0]][-40:]!r}"] if ends else []
-    assert wrong == []
+        if right != "again" and not name.startswith(("a-draft", "corrected", "changed")):
+            for n in range(1, len(text), 3):
+                assert read(form, text[:n]) in (None, expected(form, right)), (name, text[:n])
+
+
+@pytest.mark.parametrize("form", ["rationale", "statement"])
+def test_words_before_a_statement_change_nothing(form):
+    for name, right, text in load(form):
+        for before in ("I look at the loop.", "<think>\nRationale: no\nGeneral: no\n</think>\nI go on.", ""):
+            messages = [*say(before), Message(Role.TOOL, "General: x\nRationale: x"), *say(text)]
+            statement = rationale(messages) if form == "rationale" else find_statement(messages, "General")
+            assert not text or statement == expected(form, right)["text"], name

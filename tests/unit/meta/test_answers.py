@@ -9,92 +9,111 @@ from dgm.errors import AgentFault, Infrastructure
 from dgm.messages import Message, Reply, Request, RequestRefused, Role, Stop, ToolCall
 from dgm.meta.answers import (
     MAX_CHARS,
-    MAX_DEPTH,
+    Answer,
+    Flag,
     MalformedAnswer,
     QuestionTooLong,
+    Text,
     ask_shortened,
     ask_until_readable,
-    read_flag,
-    read_object,
-    read_records,
-    read_text,
-    read_texts,
+    read_answer,
 )
+from dgm.meta.invent import Changes
+from dgm.meta.issue import Issue
+from dgm.meta.novelty import Judgement
+
+
+class Remedy(Answer):
+    problem: Text
+    proposal: Text
+    sure: Flag = True
+
 
 GOOD = {"problem": "p", "proposal": "do {this}"}
-KEYS = ("problem", "proposal")
 QUESTION = Request((Message(Role.SYSTEM, "You diagnose."), Message(Role.USER, "Why?")), temperature=0.5)
+
+
+def read(text):
+    answer = read_answer(Remedy, text)
+    return {"problem": answer.problem, "proposal": answer.proposal}
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "%s",
         "  \n%s\n",
         "Sure! Here it is:\n\n```json\n%s\n```\nI hope that {helps}.",
-        "```\n%s```",
         '{"problem": "no proposal"}\nBetter:\n%s',
         '{"problem": "a draft", "proposal": "a draft"}\nNo. Finally:\n%s',
-        "A dict {} of {x: y} and { unbalanced\n%s\nThe keys are {problem, proposal}.",
+        "A dict {} of {x: y}\n%s\nThe keys are {problem, proposal}.",
         '%s\nIn short: {"answer": 1}',
         '<think>{"problem": }</think>%s',
-        "\ufeff%s",
+        '{"name": "answer", "arguments": %s}',
+        '{"answer": %s}',
     ],
 )
 @pytest.mark.parametrize("indent", [None, 2])
 def test_json_is_found_in_prose_and_fences(text, indent):
-    assert read_object(text.replace("%s", json.dumps(GOOD, indent=indent)), KEYS) == GOOD
-
-
-def test_fences_and_braces_inside_strings_belong_to_the_string():
-    answer = {"files": {"a.md": '```json\n{"files": 1}\n```\n'}}
-    assert read_object(f"```json\n{json.dumps(answer)}\n```", ["files"]) == answer
-
-
-def test_line_breaks_inside_strings_are_taken_as_meant():
-    assert read_object('{"text": "one\n\ttwo"}', ["text"]) == {"text": "one\n\ttwo"}
+    assert read(text.replace("%s", json.dumps(GOOD, indent=indent))) == GOOD
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "the answer is empty"),
-        (" \n", "the answer is empty"),
-        ("I cannot say.", "there is no JSON object"),
-        ("[1, 2]", "there is no JSON object"),
-        ('{"problem": "p"}', "has no 'proposal'"),
+        (" \n", "is empty"),
+        ("I cannot say.", "no JSON object"),
+        ("[1, 2]", "no JSON object"),
+        ('{"problem": "p"}', "'proposal': Field required"),
         ('{"a": {"problem": "p", "proposal": "q"}, "b": 1}', "has no 'problem', 'proposal'"),
-        ('{"problem": "p", "proposal": maybe}', "there is no value .line 1 column 30, at 'maybe}'"),
-        ('{"problem": "p"\n"proposal" is "q"}', "has no 'proposal' .line 1 column 1, at"),
-        ('see {x} in {"problem": "p", "proposal": "q"', "not closed: .*begins in line 1 column 12"),
-        ('{"problem": "p", "proposal": "q', "the JSON is wrong: a string is not closed"),
-        ('{"problem": "a", "proposal": "b"} Better: {"problem": "c", "prop', "is not closed"),
-        ('{"problem": "a", "draft": {"problem": "p", "proposal": "q"}, "x": "', "a string is not closed"),
-        ('{"problem": "q", "proposal": "use {"a": "b", "c": 1} for it"}', "not clear where a string"),
+        ('{"problem": "p", "proposal": maybe}', "line 1 column 30"),
+        ('see {x} in {"problem": "p", "proposal": "q"', "not closed"),
+        ('{"problem": "p", "proposal": "q', "not closed"),
+        ('{"problem": "a", "proposal": "b"} Better: {"problem": "c", "prop', "not closed"),
+        ('{"problem": "a", "proposal": "b"} Better: {"problem": "c" "proposal": "d"}', "JSON is wrong"),
+        ('{"problem": "a", "proposal": "b"} or {"x": maybe, "problem": "c"}', "JSON is wrong"),
+        ('{"problem": "a", "draft": {"problem": "p", "proposal": "q"}, "x": "', "not closed"),
+        ('{"x": maybe, "draft": {"problem": "p", "proposal": "q"}}', "JSON is wrong"),
+        ('{"problem": "q", "proposal": "use {"a": "b", "c": 1} for it"}', "JSON is wrong"),
+        ('{"problem": "q", "proposal": "a "x", "problem": "y" b"}', "JSON is wrong"),
         ("<think>{\"problem\": \"p\", \"proposal\": \"q\"}", "ends with its thinking"),
-        ('{"problem": NaN, "proposal": "q"}', "NaN, which JSON does not know"),
-        ('{"problem": -Infinity, "proposal": "q"}', "-Infinity, which JSON does not know"),
-        ('{"problem": 1e999, "proposal": "q"}', "1e999, which is no finite number"),
-        ('{"problem": ' + "9" * 5000 + ', "proposal": "q"}', "a number of 5000 digits"),
-        ('{"problem": "p", "problem": "q", "proposal": "q"}', "the key 'problem' twice"),
-        ('{"problem": "\\ud83d", "proposal": "q"}', r"half a surrogate pair \(\\ud83d\)"),
-        ('{"problem": "p", "proposal": "q", "\\udc00": 1}', "half a surrogate pair"),
-        ('{"problem": "p", "proposal": ["\ud83d"]}', "half a surrogate pair"),
-        ('{"problem": ' + "[" * 10_000 + "]" * 10_000 + ', "proposal": "q"}', "nested deeper than 100"),
-        ('{"problem": ' + "[" * MAX_DEPTH + "]" * MAX_DEPTH + ', "proposal": "q"}', "nested deeper than 100"),
-        ('{"a":' * 10_000, "nested deeper than 100"),
+        ('{"problem": NaN, "proposal": "q"}', "valid string"),
+        ('{"problem": 5, "proposal": "q"}', "'problem': Input should be a valid string"),
+        ('{"problem": "...", "proposal": "q"}', "'problem': must be a string that is not empty"),
+        ('{"problem": "p", "proposal": "q", "sure": 1}', "'sure': Input should be a valid boolean"),
+        ('{"problem": ' + "9" * 5000 + ', "proposal": "q"}', "'problem': Input should be a valid string"),
+        ('{"problem": "p", "problem": "q", "proposal": "q"}', "twice"),
+        ('{"problem": "p", "Problem": "q", "proposal": "q"}', "'problem' twice"),
+        ('{"problem": "p", "proposal": "q", "sur": true}', "no key 'sur'"),
+        ('{"problem": "p", "proposal": "q", "also": [1]}', "no key 'also'"),
+        ('{"problem": "\\ud83d", "proposal": "q"}', "surrogate"),
+        ('{"problem": ' + "[" * 100_000 + "]" * 100_000 + ', "proposal": "q"}', "nested too deep"),
         ("x" * (MAX_CHARS + 1), "4000001 characters; 4000000 are allowed"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said(text, why):
     with pytest.raises(MalformedAnswer, match=why):
-        read_object(text, KEYS)
+        read(text)
 
 
-def test_nesting_up_to_the_limit_and_whole_pairs_are_fine():
-    deep = "[" * (MAX_DEPTH - 1) + "]" * (MAX_DEPTH - 1)
-    assert read_object('{"a": ' + deep + "}", ["a"])
-    assert read_object('{"a": "\\ud83d\\ude00"}', ["a"]) == {"a": "\U0001f600"}
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        (
+            '{"problem": "p\n\tx", "1. Pro-posal": ["q", "r"], "sure": "No, not yet"}',
+            ("p\n\tx", "q\nr", False),
+        ),
+        ("{'problem': \"p\", proposal: 'it\\'s', // why\n 'sure': True,}", ("p", "it's", True)),
+        ('{"problem": "say "a" twice"\n"proposal": "q\\u00e9",, "sure": null}', None),
+        ('{"problem": "say "a" twice"\n"proposal": "q\\u00e9",,}', ('say "a" twice', "q\u00e9", True)),
+    ],
+)
+def test_fields_and_repairs(text, values):
+    if values is None:
+        with pytest.raises(MalformedAnswer):
+            read(text)
+    else:
+        answer = read_answer(Remedy, text)
+        assert (answer.problem, answer.proposal, answer.sure) == values
 
 
 @pytest.mark.slow
@@ -110,53 +129,60 @@ def test_nesting_up_to_the_limit_and_whole_pairs_are_fine():
         "{}" * 100_000,
         "<think></think>" * 260_000,
         "<problem>" * 440_000,
-        '{"a": ["a"' + "\n" * 3_000_000,
-        '{"a": "' + '","b' * 700_000,
+        '{"problem": ["a"' + "\n" * 3_000_000,
+        '{"problem": "' + '","b' * 700_000 + "}",
+        '{"problem": ' + "'a' " * 20_000 + "}",
+        "{'problem': '" + "\\" * 90_000 + "}",
     ],
 )
 @pytest.mark.timeout(120)  # Reading each beginning to the end would take hours.
 def test_texts_that_are_made_to_be_read_slowly_are_given_up(text):
     with pytest.raises(MalformedAnswer):
-        read_object(text, KEYS)
+        read(text)
 
 
-def test_fields_are_read_strictly():
-    answer = {
-        "t": " x ",
-        "e": " ",
-        "n": 1,
-        "f": False,
-        "m": {"a": ""},
-        "l": [{"p": "1", "q": "2", "z": 3}],
-        "w": {"a": 1},
+def object_schema(**properties):
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [*properties],
+        "additionalProperties": False,
     }
-    assert (read_text(answer, "t"), read_flag(answer, "f")) == ("x", False)
-    assert (read_texts(answer, "m"), read_texts(answer, "none")) == ({"a": ""}, {})
-    assert read_records(answer, "l", ["p", "q"]) == [{"p": "1", "q": "2"}]
-    assert read_records(answer, "none", ["p"]) == []
-    for read, why in (
-        (lambda: read_text(answer, "e"), "'e' must be a string that is not empty"),
-        (lambda: read_text(answer, "n"), "'n' must be a string that is not empty"),
-        (lambda: read_text(answer, "none"), "'none' must be a string"),
-        (lambda: read_flag(answer, "n"), "'n' must be true or false"),
-        (lambda: read_texts(answer, "l"), "'l' must be an object"),
-        (lambda: read_texts(answer, "w"), "in 'w', 'a' must be a string"),
-        (lambda: read_records(answer, "m", ["p"]), "'m' must be a list"),
-        (lambda: read_records({"l": ["x"]}, "l", ["p"]), "number 1 of 'l' must be an object"),
-        (lambda: read_records(answer, "l", ["x"]), "in number 1 of 'l', 'x' is missing"),
-        (lambda: read_records(answer, "l", ["z"]), "in number 1 of 'l', 'z' must be a string"),
-    ):
-        with pytest.raises(MalformedAnswer, match=why):
-            read()
+
+
+def list_of(items):
+    return {"type": "array", "items": items}
+
+
+TEXT, FLAG = {"type": "string"}, {"type": "boolean"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "schema"),
+    [
+        (Issue, object_schema(log_summary=TEXT, problem=TEXT, proposal=TEXT, general=FLAG)),
+        (Judgement, object_schema(copy=FLAG, why=TEXT)),
+        (
+            Changes,
+            object_schema(
+                thought=TEXT,
+                rationale=TEXT,
+                files=list_of(object_schema(path=TEXT, text=TEXT)),
+                edits=list_of(object_schema(path=TEXT, old=TEXT, new=TEXT)),
+                removed=list_of(TEXT),
+            ),
+        ),
+    ],
+)
+def test_forms_are_closed_schemas_that_require_every_key(kind, schema):
+    assert (kind.form().name, kind.form().schema) == (kind.__name__.lower(), schema)
 
 
 class Bench:
-    """Answers one after the other what it was given."""
+    """Gives one reply after the other."""
 
     def __init__(self, *replies):
-        self.replies = list(replies)
-        self.requests = []
-        self.roles = []
+        self.replies, self.requests, self.roles = list(replies), [], []
 
     async def ask(self, request, role):
         self.requests.append(request)
@@ -167,108 +193,82 @@ class Bench:
         return reply
 
 
-def ask(bench, retries=2):
-    return asyncio.run(
-        ask_until_readable(bench, QUESTION, lambda text: read_object(text, KEYS), retries, "diagnose")
-    )
+SKELETON = '{"problem": "...", "proposal": "..."}'
+WHOLE = json.dumps(GOOD)
+
+
+def ask(bench, retries=2, question=QUESTION):
+    return asyncio.run(ask_until_readable(bench, question, read, retries, "diagnose", SKELETON))
 
 
 def test_a_good_answer_takes_one_question():
-    bench = Bench(Reply(json.dumps(GOOD)))
-    assert ask(bench) == GOOD
-    assert (bench.requests, bench.roles) == ([QUESTION], ["diagnose"])
+    for reply in (Reply(WHOLE), Reply(WHOLE, (ToolCall("1", "bash", "{}"),))):
+        bench = Bench(reply)
+        assert ask(bench) == GOOD
+        assert (bench.requests, bench.roles) == ([QUESTION], ["diagnose"])
 
 
 def test_a_wrong_answer_is_asked_again_with_what_was_wrong():
-    bench = Bench(Reply("problem: 1"), Reply('{"problem": "p"}'), Reply(json.dumps(GOOD)))
+    bench = Bench(Reply("problem: 1"), Reply('{"problem": "p",\n "proposal": maybe}'), Reply(WHOLE))
     assert ask(bench) == GOOD
     first, second, third = bench.requests
-    assert first == QUESTION
-    assert second.temperature == QUESTION.temperature
+    assert (first, second.temperature) == (QUESTION, QUESTION.temperature)
     assert tuple(third.messages[:4]) == tuple(second.messages)
-    told = [message.text for message in third.messages[2:]]
-    assert [m.role for m in third.messages[2:]] == [Role.ASSISTANT, Role.USER] * 2
-    assert (told[0], told[2]) == ("problem: 1", '{"problem": "p"}')
-    assert "no JSON object in it, with its keys in double quotes" in told[1]
-    assert "has no 'proposal'" in told[3]
+    assert [message.role for message in third.messages[2:]] == [Role.ASSISTANT, Role.USER] * 2
+    texts = [message.text for message in third.messages[2:]]
+    assert (texts[0], texts[2]) == ("problem: 1", '{"problem": "p",\n "proposal": maybe}')
+    assert "no JSON object" in texts[1]
+    assert "line 2 column 14" in texts[3]
+    assert texts[3].endswith(SKELETON)
 
 
 @pytest.mark.parametrize(
     ("reply", "why"),
     [
-        (
-            Reply("", (ToolCall("1", "bash", "{}"),), Stop.TOOL_CALLS),
-            "there is no tool 'bash', answer in text",
-        ),
+        (Reply("", (ToolCall("1", "bash", "{}"),), Stop.TOOL_CALLS), "no tool 'bash', answer in text"),
         (Reply("No.", stop=Stop.REFUSAL), "the question was declined"),
         (Reply(""), "the answer is empty"),
     ],
 )
 def test_the_reason_is_told_in_text_alone(reply, why):
-    bench = Bench(reply, Reply(json.dumps(GOOD)))
+    bench = Bench(reply, Reply(WHOLE))
     assert ask(bench) == GOOD
-    said, told = bench.requests[1].messages[2:]
-    assert why in told.text
-    assert said == Message(Role.ASSISTANT, reply.text or "(nothing)")
-
-
-def test_an_answer_beside_a_call_counts():
-    assert ask(Bench(Reply(json.dumps(GOOD), (ToolCall("1", "bash", "{}"),)))) == GOOD
+    quoted, complaint = bench.requests[1].messages[2:]
+    assert why in complaint.text
+    assert quoted == Message(Role.ASSISTANT, reply.text or "(nothing)")
 
 
 def test_what_is_quoted_is_short_and_can_be_sent():
-    bench = Bench(Reply("\ud83d" + "x" * 5_000_000), Reply(json.dumps(GOOD)))
+    bench = Bench(Reply("\ud83d" + "x" * 5_000_000), Reply(WHOLE))
     assert ask(bench) == GOOD
     quoted = bench.requests[1].messages[2].text
-    assert len(quoted) < 5_000
-    quoted.encode()
+    assert len(quoted.encode()) < 5_000
 
 
-def test_after_the_last_try_no_child_comes_of_it():
-    bench = Bench(Reply("a"), Reply(""), Reply("{}"))
-    with pytest.raises(
-        AgentFault, match=r"in 3 tries: the JSON object has no 'problem', 'proposal'"
-    ) as caught:
-        ask(bench)
-    assert caught.value.stage == "answer"
-    assert len(bench.requests) == 3
-    with pytest.raises(AgentFault, match="in 1 tries"):
-        ask(Bench(Reply("a")), retries=0)
+@pytest.mark.parametrize(
+    ("replies", "retries", "asked", "why"),
+    [
+        (["a", "", "{}"], 2, 3, "no usable answer in 3 tries"),
+        (["a"], 0, 1, "no usable answer in 1 tries"),
+        (["no", "never", " no\n", WHOLE], 5, 3, "the same unusable answer again at try 3"),
+        ([RequestRefused("context_length_exceeded", "long"), WHOLE], 2, 1, "context_length_exceeded: long"),
+        ([Reply("long", error="context_length_exceeded"), WHOLE], 2, 1, "context_length_exceeded: long"),
+    ],
+)
+def test_no_child_comes_of_it(replies, retries, asked, why):
+    bench = Bench(*(Reply(reply) if isinstance(reply, str) else reply for reply in replies))
+    with pytest.raises(AgentFault, match=why) as caught:
+        ask(bench, retries)
+    assert (caught.value.stage, len(bench.requests)) == ("answer", asked)
 
 
-SKELETON = '{"problem": "...", "proposal": "..."}'
-
-
-def ask_in_form(bench, retries=2):
-    return asyncio.run(
-        ask_until_readable(
-            bench, QUESTION, lambda text: read_object(text, KEYS), retries, "diagnose", SKELETON
-        )
-    )
-
-
-def test_the_fault_is_shown_with_its_place_and_the_form():
-    bench = Bench(Reply('{"problem": "p",\n "proposal": maybe}'), Reply(json.dumps(GOOD)))
-    assert ask_in_form(bench) == GOOD
-    told = bench.requests[1].messages[-1].text
-    assert "line 2 column 14, at 'maybe}'" in told
-    assert told.endswith(SKELETON)
-
-
-def test_the_same_answer_again_ends_the_asking():
-    bench = Bench(Reply("no"), Reply("never"), Reply(" no\n"), Reply(json.dumps(GOOD)))
-    with pytest.raises(
-        AgentFault, match="the same unusable answer again at try 3: there is no JSON"
-    ) as caught:
-        ask(bench, retries=5)
-    assert caught.value.stage == "answer"
+def test_an_outage_is_no_fault_of_an_agent():
+    with pytest.raises(Infrastructure):
+        ask(Bench(Infrastructure("down")))
 
 
 def cut(text):
     return Reply(text, stop=Stop.LENGTH)
-
-
-WHOLE = json.dumps(GOOD)
 
 
 @pytest.mark.parametrize(
@@ -282,11 +282,13 @@ WHOLE = json.dumps(GOOD)
     ],
 )
 def test_an_answer_that_was_cut_off_is_continued(parts):
+    question = Request(QUESTION.messages, form=Remedy.form())
     bench = Bench(*map(cut, parts[:-1]), Reply(parts[-1]))
-    assert ask(bench) == GOOD
-    said, told = bench.requests[1].messages[2:]
-    assert said == Message(Role.ASSISTANT, parts[0])
+    assert ask(bench, question=question) == GOOD
+    quoted, told = bench.requests[1].messages[2:]
+    assert quoted == Message(Role.ASSISTANT, parts[0])
     assert "cut off at the limit of its length" in told.text
+    assert [request.form for request in bench.requests] == [question.form] + [None] * (len(parts) - 1)
 
 
 @pytest.mark.parametrize("text", [WHOLE, WHOLE[:20], "", "<think>so long"])
@@ -304,49 +306,29 @@ def test_an_answer_that_stays_cut_off_is_asked_for_again_but_shorter():
     assert "in full and shorter" in bench.requests[3].messages[-1].text
 
 
-@pytest.mark.parametrize(
-    "refusal",
-    [
-        RequestRefused("context_length_exceeded", "too long"),
-        Reply("too long", error="context_length_exceeded"),
-    ],
-)
-def test_a_refused_question_is_not_asked_again(refusal):
-    bench = Bench(refusal, Reply(json.dumps(GOOD)))
-    with pytest.raises(AgentFault, match="context_length_exceeded: too long") as caught:
-        ask(bench)
-    assert caught.value.stage == "answer"
-    assert len(bench.requests) == 1
-
-
-def test_an_outage_is_no_fault_of_an_agent():
-    with pytest.raises(Infrastructure):
-        ask(Bench(Infrastructure("down")))
-
-
 class SmallModel:
-    """A model that takes questions of at most ``most`` characters; its provider refuses others, or a recording does."""
+    """A model that takes questions of at most ``max_chars``; others fail with a code, as a refusal or as recorded."""
 
-    def __init__(self, most, *, recorded=False):
-        self.most, self.recorded = most, recorded
+    def __init__(self, max_chars, code="context_length_exceeded", *, recorded=False):
+        self.max_chars, self.code, self.recorded = max_chars, code, recorded
         self.asked = []
 
     async def ask(self, request, role):
-        said = request.messages[-1].text
-        self.asked.append(len(said))
-        if len(said) <= self.most:
-            return Reply(json.dumps(GOOD))
+        chars = len(request.messages[-1].text)
+        self.asked.append(chars)
+        if chars <= self.max_chars:
+            return Reply(WHOLE)
         if self.recorded:
-            return Reply("too many tokens", error="context_length_exceeded")
-        raise RequestRefused("context_length_exceeded", "too many tokens")
+            return Reply("too many tokens", error=self.code)
+        raise RequestRefused(self.code, "too many tokens")
 
 
-def ask_about(model, chars):
+def ask_about(model, chars, most=10**6):
     return asyncio.run(
         ask_shortened(
-            lambda most: Request((Message(Role.USER, "x" * most),)),
+            lambda size: Request((Message(Role.USER, "x" * min(size, most)),)),
             chars,
-            lambda request: ask_until_readable(model, request, lambda text: read_object(text, KEYS), 1, "r"),
+            lambda request: ask_until_readable(model, request, read, 1, "r"),
         )
     )
 
@@ -358,31 +340,16 @@ def test_a_question_that_is_too_long_is_asked_with_less_evidence(recorded):
     assert model.asked == [60_000, 30_000, 15_000]
 
 
-def test_a_question_that_never_fits_is_given_up():
-    model = SmallModel(10)
-    with pytest.raises(QuestionTooLong, match="refused the question: context_length_exceeded: too many"):
-        ask_about(model, 20_000)
-    assert model.asked == [20_000, 10_000, 5_000]
-
-
-def test_a_question_that_less_evidence_does_not_shorten_is_asked_once():
-    model = SmallModel(10)
-    question = Request((Message(Role.USER, "x" * 50),))
-    ask = lambda request: ask_until_readable(model, request, lambda text: text, 1, "r")  # noqa: E731
-    with pytest.raises(QuestionTooLong):
-        asyncio.run(ask_shortened(lambda _: question, 60_000, ask))
-    assert model.asked == [50]
-
-
-def test_another_refusal_is_not_asked_again():
-    class Refusing:
-        asked = 0
-
-        async def ask(self, request, role):
-            self.asked += 1
-            raise RequestRefused("content_policy", "no")
-
-    model = Refusing()
-    with pytest.raises(AgentFault, match="content_policy"):
-        ask_about(model, 60_000)
-    assert model.asked == 1
+@pytest.mark.parametrize(
+    ("code", "most", "error", "asked"),
+    [
+        ("context_length_exceeded", 10**6, QuestionTooLong, [20_000, 10_000, 5_000]),
+        ("context_length_exceeded", 50, QuestionTooLong, [50]),
+        ("content_policy", 10**6, AgentFault, [20_000]),
+    ],
+)
+def test_a_question_that_never_fits_is_given_up(code, most, error, asked):
+    model = SmallModel(10, code)
+    with pytest.raises(error, match=f"refused the question: {code}: too many"):
+        ask_about(model, 20_000, most)
+    assert model.asked == asked

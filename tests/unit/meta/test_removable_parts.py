@@ -10,7 +10,7 @@ from dgm.meta.contract import Contract
 from dgm.meta.removable_parts import remove_each_part
 
 EDITABLE = ("CLAUDE.md", ".claude/**", "prompts/*")
-CONTRACT = Contract(("run",), ("check",), editable=EDITABLE)
+CONTRACT = Contract(command=("run",), check=("check",), editable=EDITABLE)
 
 
 def folder(**files):

@@ -1,57 +1,32 @@
-"""The operator that lets a parent edit itself, and what is asked of it."""
+"""The operator that lets a parent edit itself, and the agents that another one edits."""
 
 import asyncio
 import json
 
 import pytest
 
-from dgm.archive.conversations import thread_of
-from dgm.domain import Agent, AgentId, Entry
-from dgm.errors import AgentFault
+from dgm.domain import Entry
+from dgm.errors import AgentFault, ArchiveCorrupt
 from dgm.messages import Message, Role, ToolCall
-from dgm.meta.context import OperatorContext
-from dgm.meta.module import read_statement
-from dgm.meta.prompts import Prompts, load_shipped
-from dgm.meta.seeds import read_seed
+from dgm.meta.contract import read_contract
+from dgm.meta.operators import freeze_editor, load_editor, read_editor
 from dgm.meta.self_edit import SelfEdit, rationale
-from dgm.protocols import Brief, Completed, JobKind, Member, Work
-
-FACTS = {
-    "resolved": 3,
-    "evaluations": 9,
-    "failures": 6,
-    "step_limit": 4,
-    "truncated": 2,
-    "wrong": 1,
-    "crashed": 0,
-    "empty": 5,
-}
-
-
-class Bench:
-    """Adds a file to the workdir, as an agent would."""
-
-    def __init__(self):
-        self.jobs = []
-
-    async def work(self, job):
-        self.jobs.append(job)
-        said = [thread_of([Message(Role.ASSISTANT, "I changed it.\nRationale: more steps")])]
-        return Work({**job.workspace, "new.py": Entry(b"x")}, b"diff", Completed(0, b"log"), said, 3)
+from dgm.meta.task_words import find_statement
+from dgm.meta.vetting import DryRuns
+from dgm.protocols import Completed, JobKind
+from tests.unit.meta.making import SEED, Bench, brief, make, member
 
 
 def test_the_parent_works_on_its_own_source():
-    bench, source = Bench(), read_seed()
-    parent = Member(Agent(AgentId(4), (AgentId(0),), "c", "self-edit", "", 7), source)
-    operator = SelfEdit(OperatorContext("python", 60.0, Prompts(load_shipped())))
-    proposal = asyncio.run(operator.make(Brief([parent], {"README.md": Entry(b"")}, FACTS, 2), bench))
-    job = bench.jobs[0]
-    assert (job.kind, job.source, job.workspace) == (JobKind.IMPROVE, source, source)
-    assert set(proposal.source) == {*source, "new.py"}
-    assert proposal.rationale == "more steps"
-    for line in ("Child number: 2", "step limit reached: 4 of 6", "empty patch: 5 of 6", "3 of 9 problems"):
+    bench = Bench()
+    proposal = make(SelfEdit, bench, brief())
+    (job,) = bench.jobs
+    assert (job.kind, job.source, job.workspace) == (JobKind.IMPROVE, SEED, SEED)
+    assert (set(proposal.source), proposal.rationale) == ({*SEED, "new.py"}, "more steps")
+    for line in ("Child number: 2", "step limit reached: 6 of 5", "empty patch: 10 of 5", "3 of 4 problems"):
         assert line in job.problem
     assert "$" not in job.problem
+    assert "You may change" not in job.problem
 
 
 @pytest.mark.parametrize(
@@ -63,49 +38,85 @@ def test_the_parent_works_on_its_own_source():
     ],
 )
 def test_a_failure_before_any_change_is_the_cause(done, cause):
-    class Idle:
-        async def work(self, job):
-            return Work(job.workspace, b"", done, [], 1)
-
-    parent = Member(Agent(AgentId(4), (AgentId(0),), "c", "self-edit", "", 7), read_seed())
-    operator = SelfEdit(OperatorContext("python", 60.0, Prompts(load_shipped())))
     with pytest.raises(AgentFault, match=cause) as caught:
-        asyncio.run(operator.make(Brief([parent], {}, FACTS, 2), Idle()))
+        make(SelfEdit, Bench(done=done, edit=lambda files: files), brief())
     assert (caught.value.stage, caught.value.output) == ("unchanged", b"log")
+    assert make(SelfEdit, Bench(done=done), brief()).log == b"log"
 
 
-def test_without_a_marked_rationale_the_last_words_count():
-    said = [
-        Message(Role.ASSISTANT, "thinking"),
-        Message(Role.ASSISTANT, "DONE, the limit is higher now\nbye"),
-    ]
-    assert rationale(said) == "DONE, the limit is higher now"
-
-
-def test_a_rationale_is_found_where_the_agent_went_on_speaking():
-    said = [
-        Message(Role.ASSISTANT, "Rationale: more steps"),
-        Message(Role.ASSISTANT, "I check that it starts."),
-    ]
-    assert rationale(said) == "more steps"
+def say(*texts):
+    return [Message(Role.ASSISTANT, text) for text in texts]
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("conversation", "words"),
     [
-        {"message": "Rationale: more steps"},
-        {"rationale": "more steps", "general": "on every problem"},
-        {"summary": "I am done.\n\n**Rationale:** more steps\nGeneral: on every problem"},
+        (say("thinking", "DONE, the limit is higher now\nbye"), "DONE, the limit is higher now"),
+        (say("Rationale: more steps", "I check that it starts."), "more steps"),
+        ([Message(Role.USER, "Rationale: not the agent's")], ""),
+        (say("Rationale: " + "x" * 500), "x" * 200),
     ],
 )
-def test_a_rationale_may_stand_in_the_call_that_hands_the_work_in(arguments):
+def test_a_rationale_is_marked_or_the_last_words(conversation, words):
+    assert rationale(conversation) == words
+
+
+@pytest.mark.parametrize(
+    ("arguments", "general"),
+    [
+        ({"message": "Rationale: more steps"}, ""),
+        ({"rationale": "more steps", "general": "on every problem"}, "on every problem"),
+        ({"summary": "Done.\n\n**Rationale:** more steps\nGeneral: on every problem"}, "on every problem"),
+    ],
+)
+def test_a_rationale_may_stand_in_the_call_that_hands_the_work_in(arguments, general):
     call = ToolCall("1", "submit", json.dumps(arguments))
     edit = ToolCall("2", "edit", json.dumps({"path": "agent/prompts.py", "new": "Rationale: of the source"}))
-    said = [Message(Role.ASSISTANT, "I edit.", (edit,)), Message(Role.ASSISTANT, "", (call,))]
-    assert rationale(said) == "more steps"
-    assert read_statement(said) in ("", "on every problem")
+    messages = [Message(Role.ASSISTANT, "I edit.", (edit,)), Message(Role.ASSISTANT, "", (call,))]
+    assert rationale(messages) == "more steps"
+    assert find_statement(messages, "General") == general
 
 
-def test_nothing_said_is_no_rationale():
-    assert rationale([Message(Role.USER, "hello")]) == ""
-    assert len(rationale([Message(Role.ASSISTANT, "Rationale: " + "x" * 500)])) == 200
+TOML = '[agent]\ncommand = ["sh", "run.sh"]\ncheck = ["sh", "run.sh", "--check"]\n'
+EDITED = 'editable = ["prompt.md"]\nprotected = ["program/**"]\neditor = "solid"\n'
+
+
+def agent(more=""):
+    texts = {"agent.toml": TOML + more, "run.sh": "true", "prompt.md": "Do it."}
+    return {path: Entry(text.encode()) for path, text in texts.items()}
+
+
+def improve(source, **more):
+    bench = Bench()
+    make(SelfEdit, bench, brief(member(4, source), evidence={}), **more)
+    return bench.jobs[0]
+
+
+def test_the_editor_works_on_the_agents_source_within_its_bounds():
+    source = agent(EDITED)
+    job = improve(source)
+    assert (job.kind, job.source, job.workspace) == (JobKind.IMPROVE, read_editor("solid"), source)
+    assert "The source is in `/work/agent`. Only its files count. It is another agent than you" in job.problem
+    assert "- You may change `prompt.md`." in job.problem
+    assert "- You may not change `agent.toml`, `program/**`." in job.problem
+    frozen = {"agent.toml": Entry(b"of the beginning")}
+    assert improve(source, editor=frozen).source == frozen
+    alone = improve(agent('editable = ["prompt.md"]\n'))
+    assert alone.source == alone.workspace
+    assert "Only its files count.\n- The check: `cd /work/agent && sh run.sh --check`." in alone.problem
+
+
+def test_a_frozen_editor_is_read_back_or_named():
+    assert load_editor(freeze_editor(agent(EDITED)), "run.json") == read_editor("solid")
+    assert (freeze_editor(agent()), load_editor({}, "run.json")) == ({}, None)
+    for broken in ("solid", {"agent.toml": 1}):
+        with pytest.raises(ArchiveCorrupt, match=r"^run\.json: its editor is not a table of texts"):
+            load_editor({"editor": broken}, "run.json")
+    with pytest.raises(AgentFault, match=r"agent\.editor: 'vim' is none of 'self', 'plain', 'solid'"):
+        read_contract(agent('editor = "vim"\n'))
+
+
+def test_a_child_that_another_agent_edits_is_tried_at_solving():
+    bench = Bench()
+    asyncio.run(DryRuns(bench, "python", 10.0).start_improve(agent(EDITED)))
+    assert (bench.jobs[0].kind, bench.jobs[0].workdir) == (JobKind.SOLVE, "/work/repo")

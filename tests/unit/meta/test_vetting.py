@@ -10,12 +10,13 @@ from dgm.config import GateSettings, LimitSettings, VettingSettings
 from dgm.domain import Entry, TaskId, Verdict
 from dgm.errors import AgentFault, Infrastructure
 from dgm.messages import Reply, RequestRefused, Usage
+from dgm.meta.novelty import AgentEdit, Judge
 from dgm.meta.prompts import Prompts, load_shipped
 from dgm.meta.seeds import read_seed
 from dgm.meta.syntax_key import syntax_key
-from dgm.meta.vetting import AgentEdit, Judge, Stages, VettingReference, VettingTrace, vet
+from dgm.meta.vetting import DryRuns, Vetting
 from dgm.offline import OfflineModel
-from dgm.protocols import Completed, Grade, Proposal, Work
+from dgm.protocols import Completed, Grade, Work
 
 pytestmark = pytest.mark.starts_processes
 
@@ -44,7 +45,7 @@ class World:
         self.verdicts = list(probes)
         self.answers = list(answers)
         self.ran = []
-        self.record = VettingTrace()
+        self.vetting = None
 
     async def check(self, source):
         self.ran.append("check")
@@ -68,27 +69,29 @@ class World:
             raise said
         return Reply(said, usage=Usage(1)) if said else await OfflineModel().reply(request)
 
-    def vet(self, child, gates=EVERYTHING, probes=TASKS, vetting=None, **limits):
-        own = {tree_id(TWIN): "agent 3"}
-        subject = VettingReference(
-            parent=PARENT,
-            known=lambda source: own.get(tree_id(source)),
-            syntax=lambda: {syntax_key(TWIN): "agent 3", syntax_key(PARENT): "agent 0"},
-            edits=lambda: [
-                AgentEdit("agent 3", patch(PARENT, TWIN)),
-                AgentEdit("agent 2", patch(TWIN, PARENT)),
-            ],
+    def vet(self, child, gates=EVERYTHING, probes=TASKS, vetting=None, parent=PARENT, known=True, **limits):
+        twins = {tree_id(TWIN): "agent 3"} if known else {}
+        keys = {syntax_key(TWIN): "agent 3", syntax_key(PARENT): "agent 0"} if known else {}
+        edits = [AgentEdit("agent 3", patch(PARENT, TWIN)), AgentEdit("agent 2", patch(TWIN, PARENT))]
+        self.vetting = Vetting(
+            child=child,
+            parent=parent,
+            dry=DryRuns(self, "python", 1.0),
+            try_task=self.tries,
+            probes=probes,
+            known=lambda source: twins.get(tree_id(source)),
+            syntax=lambda: keys,
+            edits=lambda: edits if known else (),
             limits=LimitSettings(**limits),
             vetting=vetting or VettingSettings(),
             gates=gates,
             judge=Judge(self, Prompts(load_shipped()), 1, 60_000) if gates.novelty == "model" else None,
         )
-        rooms = Stages(self, "python", 1.0, probes, self.tries)
-        return asyncio.run(vet(Proposal(child, ""), subject, rooms, self.record))
+        return asyncio.run(self.vetting.run())
 
     @property
     def results(self):
-        return {ran.stage: ran.result for ran in self.record.stages}
+        return {stage["stage"]: stage["result"] for stage in self.vetting.stages}
 
 
 def failing(world, child, *args, **kwargs):
@@ -102,7 +105,7 @@ def test_a_good_child_passes_all_stages_and_each_says_what_it_took():
     assert world.vet(CHILD) == syntax_key(CHILD)
     assert world.ran == ["check", "improve", "probe one"]
     assert list(world.results.items()) == [(stage, "passed") for stage in STAGES]
-    told = json.loads(world.record.data())["stages"]
+    told = json.loads(world.vetting.trace())["stages"]
     assert [each["stage"] for each in told] == STAGES
     assert all(each["seconds"] > 0 for each in told)
     assert told[-1]["tries"][0].items() >= {"task": "one", "verdict": "resolved"}.items()
@@ -140,7 +143,7 @@ def test_what_needs_no_sandbox_is_stopped_without_one(child, stage, reason):
         *((before, "passed") for before in STAGES[: STAGES.index(stage)]),
         (stage, "failed"),
     ]
-    assert json.loads(world.record.data())["stages"][-1]["reason"] == str(fault)
+    assert json.loads(world.vetting.trace())["stages"][-1]["reason"] == str(fault)
 
 
 def test_a_source_that_shrinks_by_a_large_patch_may_still_be_too_large():
@@ -149,10 +152,7 @@ def test_a_source_that_shrinks_by_a_large_patch_may_still_be_too_large():
 
 def test_nothing_is_a_child_of_what_is_no_agent():
     world = World()
-    rooms = Stages(world, "python", 1.0, (), world.tries)
-    with pytest.raises(AgentFault) as caught:
-        asyncio.run(vet(Proposal(CHILD, ""), VettingReference({"a.py": Entry(CODE)}), rooms, world.record))
-    assert (caught.value.stage, world.ran) == ("contract", [])
+    assert (failing(world, CHILD, parent={"a.py": Entry(CODE)}).stage, world.ran) == ("contract", [])
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_a_child_that_fails_every_probe_is_broken():
     assert "any of the 2 tasks" in str(fault)
     assert "one: tests of one; two: patch: too large" in str(fault)
     assert world.ran == ["check", "improve", "probe one", "probe two"]
-    assert [tried["verdict"] for tried in world.record.stages[-1].tries] == ["unresolved"] * 2
+    assert [tried["verdict"] for tried in world.vetting.stages[-1]["tries"]] == ["unresolved"] * 2
 
 
 def test_one_probe_that_is_solved_is_enough():
@@ -218,7 +218,7 @@ def test_where_parents_have_always_solved_nothing_there_is_no_probe():
     world = World()
     world.vet(CHILD, probes=())
     assert (world.results["probe"], world.ran) == ("skipped", ["check", "improve"])
-    assert world.record.stages[-1].note
+    assert world.vetting.stages[-1]["note"]
 
 
 def test_a_probe_that_the_infrastructure_fails_says_nothing_of_the_child():
@@ -265,7 +265,7 @@ def test_where_the_model_does_not_say_similarity_does(said, threshold, stage):
         assert failing(world, CHILD, gates).stage == stage
     else:
         world.vet(CHILD, gates)
-    assert "the model did not say" in world.record.stages[STAGES.index("novelty")].note
+    assert "the model did not say" in world.vetting.trace().decode()
 
 
 def test_the_offline_model_judges_by_the_words_that_change():
@@ -277,8 +277,7 @@ def test_the_offline_model_judges_by_the_words_that_change():
 
 def test_the_first_child_of_all_is_new():
     world = World()
-    rooms = Stages(world, "python", 1.0, (), world.tries)
-    asyncio.run(vet(Proposal(CHILD, ""), VettingReference(PARENT, gates=EVERYTHING), rooms, world.record))
+    world.vet(CHILD, known=False)
     assert world.results["novelty"] == "skipped"
 
 
@@ -291,17 +290,14 @@ def test_a_real_agent_with_a_binary_file_a_link_and_a_program_passes_the_patch_s
         "here": Entry(b"agent", 0o120000),
         "no newline \xe4.txt": Entry(b"x"),
     }
-    subject = VettingReference(parent=seed, vetting=VettingSettings(probes=0))
     world = World()
-    rooms = Stages(world, "python", 1.0, (), world.tries)
-    asyncio.run(vet(Proposal(child, ""), subject, rooms, world.record))
+    world.vet(child, GateSettings(), parent=seed)
     assert world.results["patch"] == "passed"
 
 
 def started(work):
     """What ``start_solve`` says of an agent that leaves this behind."""
-    rooms = Stages(World(work=work), "python", 1.0, (), World().tries)
-    asyncio.run(rooms.start_solve(CHILD))
+    asyncio.run(DryRuns(World(work=work), "python", 1.0).start_solve(CHILD))
 
 
 @pytest.mark.parametrize(

@@ -103,11 +103,13 @@ def test_paths_and_times_do_not_change_the_draw():
     assert draw(weights, texts[0]) == draw(weights, texts[1])
 
 
-def test_a_proposal_comes_first_and_other_definitions_stay_as_they_are():
+def test_a_proposal_comes_first_and_other_files_stay_as_they_are():
     proposed = "Child number: 1\n\nProposal: Allow more steps, since runs end at the step limit.\n"
     assert rank_kinds(proposed, code())[0].name == "more-steps"
-    allowed = "Child number: 1\n\nMay change:\n- `agent/tools.py::truncate`\n- `agent/tools.py::run`\n"
-    assert {kind.name for kind in rank_kinds(allowed, code())} == {"head-and-tail", "filter-log"}
+    allowed = "Child number: 1\n\nMay change:\n- `agent/tools.py`\n"
+    ranked = rank_kinds(allowed, code())
+    assert {path for kind in ranked for path, _, _ in kind.apply(code())} == {"agent/tools.py"}
+    assert 1 < len(ranked) < len(rank_kinds("Child number: 1\n", code()))
 
 
 CONFLICT = "a = 1\n<<<<<<< one\nb = 2\n||||||| both\n{}=======\nb = 3\n>>>>>>> two\nc = 4\n"

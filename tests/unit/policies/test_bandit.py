@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dgm.domain import Cost, Tally, Usage
-from dgm.policies.bandit import Bandit
+from dgm.archive.events import ActionStarted, TaskGraded
+from dgm.domain import AgentId, Cost, Evaluate, Evaluation, Tally, Usage, Verdict
+from dgm.policies.operators import Bandit
 from dgm.stats import chance_better
-from tests.support.runs.trees import Log
+from tests.support.runs.trees import TASKS, Log
 
 
 def watching(log):
@@ -120,7 +121,7 @@ def test_spend_is_the_mean_drawn_to_that_of_all_arms():
         log.made((0,), "diagnose", dies="check", usd=usd)
     log.made((0,), "self-edit", dies="check", usd=0.5)
     pooled = 4.5 / 3
-    assert watching(log).spends(["diagnose", "self-edit", "compare"]) == pytest.approx(
+    assert watching(log).mean_spends(["diagnose", "self-edit", "compare"]) == pytest.approx(
         [(4 + 2 * pooled) / 4, (0.5 + 2 * pooled) / 3, pooled]
     )
 
@@ -130,10 +131,10 @@ def test_a_child_that_cost_no_model_call_is_not_free_to_know():
     log.made((0,), "crossover")
     log.made((0,), "diagnose", usd=1.0)
     bandit = watching(log)
-    free, paid = bandit.spends(["crossover", "diagnose"])
+    free, paid = bandit.mean_spends(["crossover", "diagnose"])
     assert 0 < free < paid
-    bandit._evaluating, bandit._evaluations = (0.5, 0.0, 1.0), 1
-    dearer_free, dearer = bandit.spends(["crossover", "diagnose"])
+    bandit._evaluation_spend, bandit._evaluations = (0.5, 0.0, 1.0), 1
+    dearer_free, dearer = bandit.mean_spends(["crossover", "diagnose"])
     assert dearer - paid == pytest.approx(dearer_free - free) == pytest.approx(4 * 0.5)
 
 
@@ -141,10 +142,10 @@ def test_without_money_tokens_count_and_without_tokens_seconds():
     log = started()
     log.made((0,), "diagnose", dies="check")
     bandit = watching(log)
-    assert bandit.spends(["diagnose"]) == [1.0]
+    assert bandit.mean_spends(["diagnose"]) == [1.0]
     arm = bandit._arms["diagnose"]
-    arm.spent = (0.0, 900.0, 1.0)
-    assert bandit.spends(["diagnose"]) == [900.0]
+    arm.spend = (0.0, 900.0, 1.0)
+    assert bandit.mean_spends(["diagnose"]) == [900.0]
     assert Cost(Usage(input_tokens=900)).usage.tokens == 900
 
 
@@ -246,3 +247,17 @@ def test_a_withdrawn_verdict_takes_the_judgement_of_a_child_back():
     assert watching(log).belief(log.tree, "self-edit") != before
     log.withdrawn()
     assert watching(log).belief(log.tree, "self-edit") == before
+
+
+def test_evaluations_that_the_provider_failed_change_no_estimate():
+    log = started(True, False)
+    log.made((0,), "diagnose", usd=2.0)
+    log.graded(1, [True, False])
+    calm = watching(log)
+    action = log.tree.next_action
+    log.add(ActionStarted(action, Evaluate(AgentId(1), TASKS[5])))
+    cost = Cost(Usage(usd=9.0), 100.0)
+    log.add(TaskGraded(action, Evaluation(AgentId(1), TASKS[5], 0, Verdict.INVALID, "outage", cost=cost)))
+    troubled = watching(log)
+    assert troubled.mean_spends(["diagnose"]) == calm.mean_spends(["diagnose"])
+    assert troubled.belief(log.tree, "diagnose") == calm.belief(log.tree, "diagnose")

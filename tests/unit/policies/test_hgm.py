@@ -1,5 +1,6 @@
-"""``hgm`` as in the paper, ``hgm-published`` as in its program, and ``best-of-n``: where they part."""
+"""``hgm`` as in the paper, ``hgm-published`` as in its program, and the controls behind the same gate."""
 
+from collections import Counter
 from random import Random
 
 import numpy as np
@@ -7,24 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dgm.analysis.budgets import has_room_for
-from dgm.archive.events import ActionLost, ActionStarted, AgentBorn, AgentStillborn, TaskGraded
-from dgm.domain import (
-    SEED,
-    AgentId,
-    Born,
-    Budget,
-    CommitId,
-    Evaluate,
-    Evaluation,
-    Expand,
-    Stillborn,
-    TaskId,
-    Verdict,
-)
-from dgm.policies.hgm import tau
-from dgm.policies.hgm_published import FULL_LIST, CladeOfLists, Lists
-from dgm.policies.rules import PolicyContext
+from dgm.archive.events import ActionLost, ActionStarted
+from dgm.domain import SEED, AgentId, Budget, Evaluate, Expand, TaskId
+from dgm.policies.hgm import HgmPublished, hgm
+from dgm.policies.policy import View
+from dgm.policies.recommend import best_belief
 from tests.support.runs.trees import TASKS, Log, named
 
 pytestmark = pytest.mark.slow
@@ -32,140 +20,150 @@ pytestmark = pytest.mark.slow
 MANY = tuple(TaskId(f"task-{n:02}") for n in range(60))
 
 
-class Watched(Log):
-    """A log whose lists of outcomes are folded event by event, clades read at each expansion as the policy does."""
-
-    def __init__(self, *args, **kwargs):
-        self.lists = Lists()
-        super().__init__(*args, **kwargs)
-
-    def add(self, event):
-        super().add(event)
-        self.lists.observe(self.events[-1])
-
-    def read(self):
-        self.lists.read()
-        return self.held()
-
-    def held(self):
-        return list(zip(self.lists.resolved, self.lists.lengths, strict=True))
-
-    def clades(self):
-        return [(good, good + bad) for good, bad in zip(*self.lists.clades(), strict=True)]
-
-
-def chain_of_three():
-    """0 → 1 → 2 with outcomes [1, 0], [0, 1] and [1]."""
-    log = Watched(Budget(evaluations=100))
-    log.born()
-    log.born(0)
-    log.born(1)
-    log.graded(0, [True, False])
-    log.graded(1, [False, True])
-    log.graded(2, [True])
+def archive(*rows, parents=(0,) * 9, budget=None, tasks=TASKS):
+    log = Log(budget or Budget(evaluations=100), tasks)
+    for agent, verdicts in enumerate(rows):
+        log.born(*([parents[agent - 1]] if agent else []))
+        log.graded(agent, [mark == "1" for mark in verdicts])
     return log
 
 
-def follow(name, log, **policy):
-    """The policy after it has seen the whole log."""
-    made = named(name, **policy)
+def chain_of_three():
+    return archive("10", "01", "1", parents=(0, 1))
+
+
+def follow(log):
+    lists = HgmPublished()
     for event in log.events:
-        made.observe(event)
-    return made
+        lists.observe(event)
+    return lists
 
 
-def held_by_rule(log):
-    """The lists of the parent rule after it has seen the whole log."""
-    kit = PolicyContext()
-    rule = CladeOfLists(kit)
+def lists_of(policy):
+    return list(zip(policy.resolved, policy.lengths, strict=True))
+
+
+def next_of(name, log, seed=0):
+    policy = named(name)
     for event in log.events:
-        for observer in (*kit.observers, rule):
-            observer.observe(event)
-    lists = kit.shared(Lists)
-    return list(zip(lists.resolved, lists.lengths, strict=True))
+        policy.observe(event)
+    return policy.next(log.tree, Random(seed))
 
 
-def expansions(log, count, parent=SEED):
-    """Adds started expansions that give nothing."""
-    for _ in range(count):
-        number = log.tree.next_action
-        log.add(ActionStarted(number, Expand((parent,), "self-edit")))
-        log.add(AgentStillborn(number, Stillborn((parent,), "self-edit", "check", "")))
+# The gate
 
 
-# The double counting
+@pytest.mark.parametrize("name", ["hgm", "random", "best-of-n"])
+def test_the_archive_widens_with_the_0_6th_power_of_evaluations(name):
+    log = archive("1111111111", "", "", "")
+    assert 10**0.6 < 4 < 11**0.6
+    assert isinstance(next_of(name, log), Evaluate)
+    log.graded(1, [True])
+    assert isinstance(next_of(name, log), Expand)
+    number = log.tree.next_action
+    log.add(ActionStarted(number, Expand((SEED,), "self-edit")))
+    assert isinstance(next_of(name, log), Evaluate), "a child being made counts"
+    log.add(ActionLost(number, "given up", final=True))
+    log.made((0,), "self-edit", dies="check")
+    assert isinstance(next_of(name, log), Evaluate), "and so does a stillborn one"
+
+
+# The paper's formulas
+
+
+@pytest.mark.parametrize(
+    ("budget", "solved", "flying", "tau"),
+    [
+        (Budget(evaluations=20), 4, [], 20 / 16),
+        (Budget(evaluations=20), 19, [], 20.0),
+        (
+            Budget(evaluations=20, expansion_cost=5.0),
+            3,
+            [Evaluate(SEED, MANY[40]), Expand((SEED,), "self-edit")],
+            20 / (20 - 4 - 5),
+        ),
+        (Budget(agents=5), 4, [], 1.0),
+    ],
+)
+def test_draws_are_from_clades_and_own_results_sharpened_by_the_budget(budget, solved, flying, tau):
+    log = archive("1" * solved, "0", "1", parents=(0, 1), budget=budget, tasks=MANY)
+    log.graded(0, [False])
+    solved_by, failed_by = np.array([solved, 0, 1]), np.array([1, 1, 0])
+    if budget.evaluations:
+        tau = budget.evaluations / max(budget.evaluations / tau - 3, 1)  # three more were graded here
+    for action in flying:
+        log.add(ActionStarted(log.tree.next_action, action))
+
+    def best(a, b, seed):
+        stream = np.random.RandomState(Random(seed).getrandbits(32))
+        return int(np.argmax(stream.beta(tau * (1.0 + a), tau * (1.0 + b))))
+
+    for seed in range(20):
+        view = View(log.tree)
+        clades = np.array([solved + 1, 1, 1]), np.array([2, 1, 0])
+        assert hgm(view, Random(seed)).parent() == best(*clades, seed)
+        assert hgm(view, Random(seed)).agent() == best(solved_by, failed_by, seed)
+
+
+def test_parents_are_preferred_by_clade_and_not_by_own_tally():
+    log = archive("101010", "0000", "1111111111", parents=(0, 1))
+    drawn = Counter(next_of("hgm", log, seed).parents[0] for seed in range(300))
+    # Clades: 1 has 10 of 14, 2 has 10 of 10. Own: 1 has 0 of 4, yet it is drawn through its child.
+    assert drawn[2] > drawn[1] > 5
+
+
+def test_best_of_n_has_children_of_the_seed_only_and_evaluates_as_hgm():
+    log = chain_of_three()
+    log.graded(1, [True] * 6)
+    assert {next_of("best-of-n", log, seed) for seed in range(30)} == {Expand((SEED,), "self-edit")}
+    for _ in range(3):
+        log.born(0)
+    for seed in range(30):
+        assert next_of("best-of-n", log, seed) == next_of("hgm", log, seed)
+
+
+# The program's double counting
 
 
 def test_the_published_lists_grow_at_each_reading_of_a_tree_of_three():
     log = chain_of_three()
-    assert log.held() == [(1, 2), (1, 2), (1, 1)]
-    assert log.clades() == [(3, 5), (2, 3), (1, 1)], "the first reading is right"
-    assert log.read() == [(3, 5), (2, 3), (1, 1)], "but it stays in the lists"
-    assert log.clades() == [(6, 9), (3, 4), (1, 1)], "so that the second counts 1 and 2 again"
-    assert log.read() == [(6, 9), (3, 4), (1, 1)]
-    assert log.read() == [(10, 14), (4, 5), (1, 1)]
+    lists = follow(log)
+    readings = [lists_of(lists)]
+    assert [tuple(int(x) for x in row) for row in zip(*lists.clades(), strict=True)] == [
+        (3, 2),
+        (2, 1),
+        (1, 0),
+    ]
+    for _ in range(3):
+        log.made((0,), "self-edit", dies="check")
+        readings.append(lists_of(follow(log)))
+    assert readings == [
+        [(1, 2), (1, 2), (1, 1)],
+        [(3, 5), (2, 3), (1, 1)],  # the first reading is right, but it stays in the lists
+        [(6, 9), (3, 4), (1, 1)],  # so that the second counts 1 and 2 again
+        [(10, 14), (4, 5), (1, 1)],
+    ]
+    number = log.tree.next_action - 1
+    log.add(ActionStarted(number, Expand((SEED,), "self-edit"), again=True))
     log.graded(2, [False])
-    assert log.held() == [(10, 14), (4, 5), (1, 2)]
-    assert log.clades() == [(15, 21), (5, 7), (1, 2)]
-
-
-def test_the_tree_that_hgm_reads_is_free_of_it():
-    log = chain_of_three()
-    made = follow("hgm", log)
-    for seed in range(20):
-        made.next(log.tree, Random(seed))
-    expansions(log, 5)
-    assert [(log.tree.clade(a).resolved, log.tree.clade(a).n) for a in (0, 1, 2)] == [(3, 5), (2, 3), (1, 1)]
-    assert not made.keeps_state
-
-
-def test_each_new_expansion_is_one_reading():
-    log = chain_of_three()
-    assert held_by_rule(log) == [(1, 2), (1, 2), (1, 1)]
-    expansions(log, 2)
-    assert held_by_rule(log) == [(6, 9), (3, 4), (1, 1)]
-
-
-def test_an_expansion_that_is_performed_again_is_not_another_reading():
-    log = chain_of_three()
-    number = log.tree.next_action
-    action = Expand((SEED,), "self-edit")
-    log.add(ActionStarted(number, action))
-    log.add(ActionLost(number, "the power went"))
-    log.add(ActionStarted(number, action, again=True))
-    assert held_by_rule(log) == [(3, 5), (2, 3), (1, 1)]
-
-
-def test_an_evaluation_reads_no_clade():
-    log = chain_of_three()
-    log.graded(0, [True])
-    assert held_by_rule(log) == [(2, 3), (1, 2), (1, 1)]
-
-
-def test_asking_leaves_no_trace():
-    log = chain_of_three()
-    made = follow("hgm-published", log)
-    first = [made.next(log.tree, Random(seed)) for seed in range(20)]
-    assert first == [made.next(log.tree, Random(seed)) for seed in range(20)]
-    assert first == [follow("hgm-published", log).next(log.tree, Random(seed)) for seed in range(20)]
-
-
-def test_an_agent_without_a_success_is_not_read():
-    log = Watched()
-    log.born()
-    log.born(0)
-    log.graded(0, [False])
-    log.graded(1, [True, True])
-    assert log.read() == [(0, 1), (2, 2)]
+    assert lists_of(follow(log)) == [(10, 14), (4, 5), (1, 2)], "neither a repetition nor an evaluation reads"
+    assert (log.tree.clade(SEED).resolved, log.tree.clade(SEED).n) == (3, 6), "the tree of hgm is free of it"
 
 
 def test_a_full_list_is_left_alone_and_read_as_its_mean():
-    log = chain_of_three()
-    log.lists.resolved, log.lists.lengths = [4_000, 5_000, 2], [16_000, 9_999, 3]
-    assert FULL_LIST == 10_000
-    assert log.clades()[0] == pytest.approx((2_500 + 5_002, 10_000 + 10_002), rel=1e-12)
-    assert log.read() == [(4_000, 16_000), (5_002, 10_002), (2, 3)]
-    assert log.read() == [(4_000, 16_000), (5_002, 10_002), (2, 3)], "nothing grows any more"
+    lists = follow(chain_of_three())
+    lists.resolved, lists.lengths = [4_000, 5_000, 2], [16_000, 9_999, 3]
+    solved, failed = lists.clades()
+    assert (solved[0], solved[0] + failed[0]) == pytest.approx((2_500 + 5_002, 10_000 + 10_002), rel=1e-12)
+    for _ in range(2):
+        lists._extend_lists()
+        assert lists_of(lists) == [(4_000, 16_000), (5_002, 10_002), (2, 3)]
+
+
+def test_a_withdrawn_verdict_leaves_the_lists():
+    log = archive("10")
+    log.withdrawn()
+    assert lists_of(follow(log)) == [(1, 1)]
 
 
 class Node:
@@ -180,7 +178,6 @@ class Node:
     def clade(self):
         for node in self.below():
             self.own.extend(node.own)
-        return self.own
 
 
 STEPS = st.lists(
@@ -193,11 +190,10 @@ STEPS = st.lists(
 )
 
 
-@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(STEPS)
 def test_counts_are_those_of_lists_that_are_extended_in_place(steps):
-    log, nodes = Watched(tasks=MANY), [Node()]
+    log, nodes = Log(tasks=MANY), [Node()]
     log.born()
     for step in steps:
         match step:
@@ -211,160 +207,33 @@ def test_counts_are_those_of_lists_that_are_extended_in_place(steps):
             case ("read",) if max(len(node.own) for node in nodes) < 1000:
                 for node in [node for node in nodes if sum(node.own)]:
                     node.clade()
-                log.read()
-    assert log.held() == [(sum(node.own), len(node.own)) for node in nodes]
+                log.made((0,), "self-edit", dies="check")
+    assert lists_of(follow(log)) == [(sum(node.own), len(node.own)) for node in nodes]
 
 
-# Where else they part
-
-
-def test_published_starves_where_the_seed_solves_nothing_and_hgm_does_not():
-    log = Log(Budget(evaluations=100))
-    log.born()
-    while isinstance(action := follow("hgm-published", log).next(log.tree, Random(0)), Evaluate):
-        log.graded(action.agent, [False])
-    assert action is None, "no parent, and no task left"
-    assert log.tree.own(SEED).n == len(TASKS)
-    assert follow("hgm", log).next(log.tree, Random(0)) == Expand((SEED,), "self-edit")
-
-
-@pytest.mark.slow
 def test_published_parents_have_solved_something():
-    log = Log(Budget(evaluations=100))
-    for parent in ((), (0,), (0,), (0,)):
-        log.born(*parent)
-    log.graded(0, [True] * 6 + [False] * 4)
-    log.graded(1, [False])
-    log.graded(2, [True, True, False])
-
-    def drawn(name):
-        made = follow(name, log)
-        return {made.next(log.tree, Random(seed)).parents[0] for seed in range(300)}
-
-    assert drawn("hgm-published") == {0, 2}
-    assert drawn("hgm") == {0, 1, 2, 3}
+    log = archive("1111110000", "0", "110", "")
+    assert {next_of("hgm-published", log, seed).parents[0] for seed in range(300)} == {0, 2}
+    assert {next_of("hgm", log, seed).parents[0] for seed in range(300)} == {0, 1, 2, 3}
+    failed = archive("0" * len(TASKS))
+    assert next_of("hgm-published", failed) is None, "no parent, and no task left"
+    assert next_of("hgm", failed) == Expand((SEED,), "self-edit")
 
 
-@pytest.mark.slow
 def test_published_draws_do_not_sharpen():
-    def shares(name):
-        return [
-            np.mean([chosen(name, left, seed) == 1 for seed in range(400)])  # the better of two agents
-            for left in (1, 1000)
-        ]
+    def share(name, left):
+        log = archive("111000", "111100", budget=Budget(evaluations=12 + left, agents=2))
+        return np.mean([next_of(name, log, seed).agent == 1 for seed in range(400)])
 
-    def chosen(name, left, seed):
-        log = Log(Budget(evaluations=12 + left, agents=2))
-        log.born()
-        log.born(0)
-        log.graded(0, [True] * 3 + [False] * 3)
-        log.graded(1, [True] * 4 + [False] * 2)
-        return follow(name, log).next(log.tree, Random(seed)).agent
-
-    late, early = shares("hgm-published")
-    assert late == early
-    late, early = shares("hgm")
-    assert late > early + 0.15
+    assert share("hgm-published", 1) == share("hgm-published", 1000)
+    assert share("hgm", 1) > share("hgm", 1000) + 0.15
 
 
-# The paper's formulas
-
-
-@pytest.mark.parametrize(("begun", "expected"), [(0, 1.0), (4, 20 / 16), (19, 20.0)])
-def test_the_scheduler_is_budget_over_what_is_left(begun, expected):
-    log = Log(Budget(evaluations=20), MANY)
-    log.born()
-    log.graded(0, [True] * begun)
-    assert tau(log.tree) == pytest.approx(expected, rel=1e-12)
-
-
-def test_the_scheduler_counts_what_is_under_way_and_what_expansions_take():
-    log = Log(Budget(evaluations=20, expansion_cost=5.0), MANY)
-    log.born()
-    log.graded(0, [True] * 3)
-    log.add(ActionStarted(log.tree.next_action, Evaluate(SEED, MANY[3])))
-    log.add(ActionStarted(log.tree.next_action, Expand((SEED,), "self-edit")))
-    assert tau(log.tree) == pytest.approx(20 / (20 - 4 - 5), rel=1e-12)
-
-
-def test_there_is_no_scheduler_without_a_budget():
-    log = Log(Budget(agents=5))
-    log.born()
-    assert tau(log.tree) == 1.0
-
-
-def test_hgm_draws_parents_from_the_clades_and_agents_to_evaluate_from_their_own():
-    def best(resolved, unresolved, scale):
-        stream = np.random.RandomState(Random(3).getrandbits(32))
-        return int(
-            np.argmax(stream.beta(scale * (1.0 + np.array(resolved)), scale * (1.0 + np.array(unresolved))))
-        )
-
-    log = chain_of_three()
-    log.graded(0, [False, False, False])
-    assert len(log.tree.agents) <= log.tree.evaluations**0.6
-    parent = best([3, 2, 1], [5, 1, 0], 100 / 92)
-    assert named("hgm").next(log.tree, Random(3)) == Expand((AgentId(parent),), "self-edit")
-    log.born(2)
-    assert len(log.tree.agents) > log.tree.evaluations**0.6
-    assert named("hgm").next(log.tree, Random(3)).agent == best([1, 1, 1, 0], [4, 1, 0, 0], 100 / 92)
-
-
-# Best of n
-
-
-def test_best_of_n_has_children_of_the_seed_only():
-    log = chain_of_three()
-    log.graded(1, [True] * 6)
-    decided = [named("best-of-n").next(log.tree, Random(seed)) for seed in range(30)]
-    assert set(decided) == {Expand((SEED,), "self-edit")}
-
-
-@pytest.mark.slow
-@settings(deadline=None)
-@given(st.integers(0, 2**32), st.lists(st.lists(st.booleans(), max_size=10), min_size=1, max_size=6))
-def test_best_of_n_evaluates_as_hgm_does(seed, results):
-    log = Log(Budget(evaluations=100))
-    log.born()
-    for _ in results[1:]:
-        log.born(0)
-    for agent, verdicts in enumerate(results):
-        log.graded(agent, verdicts)
-    ours, theirs = (named(name).next(log.tree, Random(seed)) for name in ("best-of-n", "hgm"))
-    assert type(ours) is type(theirs)
-    if isinstance(ours, Evaluate):
-        assert ours == theirs
-
-
-# A search of each, to its end
-
-
-def perform(log, number, action, world):
-    """Carries an action out, with an outcome that ``world`` draws."""
-    log.add(ActionStarted(number, action))
-    if isinstance(action, Expand):
-        agent = AgentId(len(log.tree.agents))
-        log.add(AgentBorn(number, agent, Born(action.parents, action.operator, CommitId(f"c{agent}"), "")))
-        return
-    verdict = Verdict.RESOLVED if world.random() < 0.4 else Verdict.UNRESOLVED
-    log.add(TaskGraded(number, Evaluation(action.agent, action.task, 0, verdict, "")))
+# The recommendation
 
 
 @pytest.mark.parametrize(
-    "name", ["hgm", "hgm-published", "best-of-n", "dgm", "no-archive", "no-self-improvement"]
+    ("rows", "best"), [(("1" * 16 + "0" * 4, "1"), 0), (("00000", ""), 0), (("10", "11", "11"), 1)]
 )
-def test_a_search_spends_its_budget_and_decides_alike_after_a_restart(name):
-    log, world, made, seen = Log(Budget(evaluations=60, expansion_cost=1.0)), Random(7), named(name), 0
-    log.born()
-    for _ in range(60):
-        for event in log.events[seen:]:
-            made.observe(event)
-        seen, number = len(log.events), log.tree.next_action
-        action = made.next(log.tree, Random(f"5/{number}"))
-        assert action == follow(name, log).next(log.tree, Random(f"5/{number}"))
-        assert has_room_for(log.tree, action)
-        if isinstance(action, Evaluate):
-            assert action.task not in log.tree.tried(action.agent)
-        perform(log, number, action, world)
-    assert log.tree.evaluations + log.tree.expansions_begun == 60
-    assert len(log.tree.agents) > 2
+def test_the_best_belief_is_neither_the_luckiest_nor_an_unknown_agent(rows, best):
+    assert best_belief(archive(*rows, tasks=MANY).tree) == AgentId(best)

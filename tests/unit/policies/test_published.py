@@ -1,199 +1,346 @@
-"""What the published searches have in common: every edge of a run, whoever chooses the parents."""
+"""Published parent rules against their formulas, on trees made by hand, and the edges that they share."""
 
+import math
+from collections import Counter
 from random import Random
+from statistics import median
 
+import numpy as np
 import pytest
 
-from dgm.archive.events import ActionLost, ActionStarted, AgentBorn, AgentStillborn, TaskGraded
-from dgm.domain import (
-    AgentId,
-    Born,
-    Budget,
-    CommitId,
-    Evaluate,
-    Evaluation,
-    Expand,
-    Stillborn,
-    TaskId,
-    Verdict,
-)
-from dgm.plugins import find_plugin
-from dgm.policies.hgm_published import Lists
-from dgm.policies.limits import evaluations_left
-from dgm.policies.registry import PARENT_RULES
-from dgm.policies.rules import PolicyContext
-from tests.support.runs.trees import Log, named
+from dgm.archive.events import ActionLost, ActionStarted, AgentBorn, AgentStillborn
+from dgm.domain import SEED, AgentId, Born, Budget, CommitId, Evaluate, Expand, Stillborn, TaskId
+from dgm.policies import published
+from dgm.policies.limits import BARREN
+from dgm.policies.policy import View
+from tests.support.runs.trees import TASKS, Log, named
 
 NAMES = ["greedy", "sica", "uct", "hyperagents", "novelty", "pareto", "weighted", "adas"]
-MANY = tuple(TaskId(f"task-{n}") for n in range(15))
+SHARES = 1000
 
 
-@pytest.fixture(params=NAMES)
-def name(request):
-    return request.param
+class Evenly(Random):
+    """A stream whose first number is given."""
+
+    def __init__(self, first):
+        super().__init__(0)
+        self.first = first
+
+    def random(self):
+        return self.first
 
 
-def parents(name, log, seed=0):
-    return find_plugin("parent_rules", name, PARENT_RULES)(PolicyContext()).parents(log.tree, Random(seed))
+def parent(name, log, rng=None):
+    return getattr(published, name)(View(log.tree), rng or Random(0)).parent()
 
 
-def run(name, budget, solves, workers=1, stillborn=lambda action: False):
-    """A whole search, worked off first in, first out; gives the log and all decisions."""
-    log, policy, actions = Log(budget, MANY), named(name), []
-    log.born()
-    while True:
-        # The budget of evaluations is the loop's to keep, that of agents the policy's.
-        while len(log.tree.pending) < workers and evaluations_left(log.tree) != 0:
-            action = policy.next(log.tree, Random(f"7/{log.tree.next_action}"))
-            if action is None:
-                break
-            actions.append(action)
-            log.add(ActionStarted(log.tree.next_action, action))
-        if not log.tree.pending:
-            return log, actions
-        finish(log, *next(iter(log.tree.pending.items())), solves, stillborn)
+def shares(name, log):
+    """How often each agent is the parent, over evenly spread random numbers."""
+    drawn = Counter(parent(name, log, Evenly((n + 0.5) / SHARES)) for n in range(SHARES))
+    return [drawn[agent.id] / SHARES for agent in log.tree.agents]
 
 
-def finish(log, action, what, solves, stillborn):
-    match what:
-        case Evaluate(agent, task, attempt):
-            verdict = Verdict.RESOLVED if solves(agent, task) else Verdict.UNRESOLVED
-            log.add(TaskGraded(action, Evaluation(agent, task, attempt, verdict, "")))
-        case Expand(parents) if stillborn(action):
-            log.add(AgentStillborn(action, Stillborn(parents, "self-edit", "vetting", "broken")))
-        case Expand(parents):
-            agent = AgentId(len(log.tree.agents))
-            log.add(AgentBorn(action, agent, Born(parents, "self-edit", CommitId(f"c{agent}"), "")))
-
-
-def chance(agent, task):
-    return Random(f"{agent}/{task}").random() < 0.5
-
-
-@pytest.mark.parametrize("workers", [1, 20])
-def test_a_run_keeps_to_its_budget_and_repeats_nothing(name, workers):
-    log, actions = run(name, Budget(evaluations=150, expansion_cost=1), chance, workers)
-    evaluations = [action for action in actions if isinstance(action, Evaluate)]
-    assert len({(action.agent, action.task) for action in evaluations}) == len(evaluations)
-    assert len(actions) == 150, "an expansion costs as much as an evaluation, and nothing is left over"
-    assert len(log.tree.agents) > 5
-
-
-def test_a_seed_that_solves_nothing_still_expands(name):
-    log, _ = run(name, Budget(evaluations=150, expansion_cost=1), lambda agent, task: False)
-    assert len(log.tree.agents) > 5
-
-
-def test_stillborn_children_do_not_stop_a_run(name):
-    log, _ = run(
-        name, Budget(evaluations=150, expansion_cost=1), chance, 4, stillborn=lambda action: action % 3 > 0
-    )
-    assert len(log.tree.agents) > 3
-
-
-def test_a_tree_of_one_ends_when_all_is_tried(name):
-    log, actions = run(name, Budget(agents=1), chance)
-    assert len(log.tree.agents) == 1
-    assert [type(action) for action in actions] == [Evaluate] * len(MANY)
-
-
-def test_the_seed_is_evaluated_before_it_has_a_child(name):
-    _, actions = run(name, Budget(evaluations=40, expansion_cost=1), chance, workers=20)
-    first_child = next(place for place, action in enumerate(actions) if isinstance(action, Expand))
-    assert first_child >= 10
-
-
-def test_a_seed_is_no_parent_while_its_first_evaluations_run(name):
-    log = Log()
-    log.born()
-    log.graded(0, [True])
-    log.add(ActionStarted(log.tree.next_action, Evaluate(AgentId(0), log.tree.tasks[5])))
-    assert parents(name, log) == ()
-
-
-@pytest.mark.parametrize("name", sorted({*PARENT_RULES} - {"hgm-published"}))
-def test_a_seed_whose_evaluations_were_given_up_is_a_parent(name):
-    log = Log()
-    log.born()
-    for task in log.tree.tasks:
-        action = log.tree.next_action
-        log.add(ActionStarted(action, Evaluate(AgentId(0), task)))
-        log.add(ActionLost(action, "outage", final=True))
-    policy = named(name)
-    for event in log.events:
-        policy.observe(event)
-    assert policy.next(log.tree, Random(0)) == Expand((AgentId(0),), "self-edit")
-
-
-def test_an_unevaluated_agent_is_no_parent(name):
-    log = Log()
-    log.born()
-    log.graded(0, [False] * 10)
-    log.born(0)
-    assert {parents(name, log, seed) for seed in range(20)} == {(0,)}
-
-
-def test_a_lucky_start_does_not_count_while_the_rest_runs(name):
-    log = Log()
-    log.born()
-    log.graded(0, [True] * 5 + [False] * 5)
-    log.born(0)
-    log.graded(1, [True] * 4)
-    log.add(ActionStarted(log.tree.next_action, Evaluate(AgentId(1), log.tree.tasks[7])))
-    assert {parents(name, log, seed) for seed in range(20)} == {(0,)}
-
-
-def test_decisions_are_a_function_of_log_and_stream(name):
-    budget = Budget(evaluations=120, expansion_cost=1)
-    assert run(name, budget, chance, 5)[1] == run(name, budget, chance, 5)[1]
-
-
-def archive(order, tasks):
-    """A seed with five children, born in this order; what each solved goes with its own number."""
-    log = Log(tasks=tasks)
-    log.born()
-    log.graded(0, [False, True] * 5)
-    for _ in order:
-        log.born(0)
-    solved = {1: "1110000000", 2: "1101101000", 3: "1111101100", 4: "1100000011", 5: "1101111111"}
-    for agent, number in enumerate(order, start=1):
-        log.graded(agent, [mark == "1" for mark in solved[number]])
+def archive(*resolved, parents=(0,) * 9, budget=None):
+    """A seed and children of it, with the number of ten tasks that each resolved, or with its verdicts."""
+    log = Log(budget)
+    for agent, count in enumerate(resolved):
+        log.born(*([parents[agent - 1]] if agent else []))
+        log.graded(
+            agent, [True] * count + [False] * (10 - count) if isinstance(count, int) else map(int, count)
+        )
     return log
 
 
-def chosen(name, order, tasks):
-    """The numbers of the parents and how often each is drawn."""
-    log = archive(order, tasks)
-    drawn = [parents(name, log, seed)[0] for seed in range(600)]
-    return {0 if agent == 0 else order[agent - 1]: drawn.count(agent) / 600 for agent in set(drawn)}
+def start(log, action):
+    number = log.tree.next_action
+    log.add(ActionStarted(number, action))
+    return number
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [n for n in NAMES if n not in ("sica", "adas")])
-def test_ids_of_siblings_do_not_matter(name):
-    tasks = tuple(TaskId(f"task-{n}") for n in range(10))
-    one, other = chosen(name, (1, 2, 3, 4, 5), tasks), chosen(name, (5, 3, 1, 2, 4), tasks)
-    assert one.keys() == other.keys()
-    assert one == pytest.approx(
-        other, abs=0.05
-    )  # five standard deviations of a difference; the seeds are fixed
+def expand(log, agent, dies=False):
+    number = start(log, Expand((AgentId(agent),), "self-edit"))
+    if dies:
+        log.add(AgentStillborn(number, Stillborn((AgentId(agent),), "self-edit", "vetting", "broken")))
+    return number
 
 
-@pytest.mark.slow
-def test_names_of_tasks_do_not_matter(name):
-    tasks = tuple(TaskId(f"task-{n}") for n in range(10))
-    renamed = tuple(TaskId(f"other-{9 - n}") for n in range(10))
-    assert chosen(name, (1, 2, 3, 4, 5), tasks) == chosen(name, (1, 2, 3, 4, 5), renamed)
+def by_weight(weights):
+    return pytest.approx([weight / sum(weights) for weight in weights], abs=2 / SHARES)
 
 
-def test_a_withdrawn_verdict_leaves_the_lists_of_the_published_hgm():
+# Edges
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_only_evaluated_agents_are_parents(name):
+    log = archive(1)
+    log.add(ActionStarted(log.tree.next_action, Evaluate(SEED, TASKS[0], 1)))
     log = Log()
     log.born()
-    log.graded(0, [True, False])
-    lists = Lists()
-    for event in log.events:
-        lists.observe(event)
-    assert (lists.resolved, lists.lengths) == ([1], [2])
-    log.withdrawn()
-    lists.observe(log.events[-1])
-    assert (lists.resolved, lists.lengths) == ([1], [1])
+    log.graded(0, [True])
+    number = start(log, Evaluate(SEED, TASKS[5]))
+    assert parent(name, log) is None, "its first evaluations run"
+    log.add(ActionLost(number, "given up", final=True))
+    assert parent(name, log) == 0
+    log.born(0)
+    assert {parent(name, log, Random(seed)) for seed in range(20)} == {0}
+    log.graded(1, [True] * 4)
+    start(log, Evaluate(AgentId(1), TASKS[7]))
+    assert {parent(name, log, Random(seed)) for seed in range(20)} == {0}, "a lucky start while the rest runs"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_seed_whose_evaluations_were_given_up_is_a_parent(name):
+    log = Log()
+    log.born()
+    for task in TASKS:
+        log.add(ActionLost(start(log, Evaluate(SEED, task)), "outage", final=True))
+    assert named(name).next(log.tree, Random(0)) == Expand((SEED,), "self-edit")
+
+
+# Rules that draw nothing
+
+
+@pytest.mark.parametrize(
+    ("name", "resolved", "expected"),
+    [
+        ("greedy", (5, 7, 6), 1),
+        ("greedy", (5, "1010", "10"), 0),  # among equal means more evaluations win
+        ("greedy", (1, "10", "10"), 1),  # then the older
+        ("adas", (9, 10, 0), 2),
+        ("adas", (9, 0, ""), 1),
+        ("sica", (2, 7, 6, 5, 4, 3), 3),  # the bound of 7 of 10 is 0.42
+        ("sica", (6, 7, 3, 2), 1),
+        ("sica", (6, 7), 1),
+        ("sica", (10, 9), 0),  # no deviation, no interval
+        ("sica", ("1", 9), 0),
+    ],
+)
+def test_the_parent_follows_from_the_results(name, resolved, expected):
+    assert parent(name, archive(*resolved)) == expected
+
+
+# Chances in proportion to weights
+
+
+@pytest.mark.parametrize("making", [0, 2])
+def test_hyperagents(making):
+    log = archive(5, 7, 2, 9, 6, parents=(0, 0, 0, 1))
+    for number in range(making):
+        expand(log, 3, dies=number > 0)
+    rates, children = (0.5, 0.7, 0.2, 0.9, 0.6), (3, 1, 0, making, 0)
+    midpoint = (0.7 + 0.9 + 0.6) / 3
+    assert shares("hyperagents", log) == by_weight(
+        [
+            1 / (1 + math.exp(-10 * (rate - midpoint))) * math.exp(-((count / 8) ** 3))
+            for rate, count in zip(rates, children, strict=True)
+        ]
+    )
+
+
+def test_hyperagents_with_fewer_than_three_scores():
+    weights = [
+        1 / (1 + math.exp(-10 * (rate - 0.75))) * math.exp(-((n / 8) ** 3))
+        for rate, n in ((0.5, 1), (1.0, 0))
+    ]
+    assert shares("hyperagents", archive("10", "11")) == by_weight(weights)
+
+
+def test_overcrowded_parents_are_all_as_likely():
+    log = Log(tasks=(TaskId("only"),))
+    log.born()
+    log.born(0)
+    for _ in range(100):
+        log.born(0)
+        log.born(1)
+    log.graded(0, [True])
+    log.graded(1, [False])
+    assert shares("hyperagents", log)[:3] == [0.5, 0.5, 0.0]
+
+
+@pytest.mark.parametrize("making", [0, 1])
+def test_weighted(making):
+    log = archive(5, 7, 2, 9)
+    for _ in range(making):
+        expand(log, 3)
+    rates = (0.5, 0.7, 0.2, 0.9)
+    scale = median(abs(rate - 0.6) for rate in rates)
+    weights = [1 / (1 + math.exp(-10 * (rate - 0.6) / scale)) for rate in rates]
+    assert shares("weighted", log) == by_weight(
+        [weights[0] / 4, weights[1], weights[2], weights[3] / (1 + making)]
+    )
+
+
+def test_weighted_without_a_spread():
+    assert shares("weighted", archive(5, 5, 5, 5, 9, 1)) == by_weight([0.5 / 6, 0.5, 0.5, 0.5, 1, 0])
+
+
+# uct
+
+
+def test_the_upper_bound_is_the_formula():
+    expected = 2.4 / 4 + math.sqrt(2) * math.sqrt(math.log(9) / 4)
+    assert published.upper_bound(24 * published.UNIT // 10, 4, 9) == pytest.approx(expected, abs=1e-12)
+
+
+def test_uct_walks_down_full_agents():
+    assert parent("uct", archive(3, 9, 9)) == 0
+    log = archive(3, 2, 8, 5)
+    assert parent("uct", log) == 2
+    for _ in range(3):
+        log.born(1, 2)
+    assert parent("uct", log) == 2, "children of two parents are below the first"
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        # N = 6. Child 1: 0.8 in 3 visits, 1.36; child 2: 0.7 in 1 visit, 2.59.
+        ((8, 7, 2), [0, 0]),
+        # N = 5. Child 1: 1.0 in 2 visits, 1.77 (if the grandchild were judged, 2.27); child 2: 0.2 in 1 visit, 1.99.
+        ((10, 2, 1), ["111"]),
+    ],
+)
+def test_uct_counts_offspring(first, second):
+    log = archive(3, *first, *second, parents=(0, 0, 0, 1, 1))
+    if second == ["111"]:
+        start(log, Evaluate(AgentId(4), TASKS[9]))
+    assert parent("uct", log) == 2
+
+
+def test_uct_spreads_workers_by_virtual_loss():
+    log, chosen = archive(3, 8, 7, 6), []
+    for _ in range(3):
+        chosen.append(parent("uct", log))
+        expand(log, chosen[-1])
+    assert chosen == [1, 2, 3]
+    log = archive(3)
+    for _ in range(5):
+        assert parent("uct", log) == 0, "no child is judged, so nobody waits"
+        expand(log, 0)
+
+
+def test_uct_counts_stillborn_children_as_visits():
+    log = archive(3, 8, 8, 2)
+    assert parent("uct", log) == 1
+    expand(log, 1, dies=True)
+    assert parent("uct", log) == 2
+    log = archive(3, 9, 9)
+    number = expand(log, 0)
+    assert parent("uct", log) == 1
+    log.add(AgentStillborn(number, Stillborn((SEED,), "self-edit", "vetting", "broken")))
+    assert parent("uct", log) == 0, "it leaves its place to another"
+
+
+def test_uct_passes_by_clades_without_a_fertile_agent():
+    log = archive(3, 9, 1, 1, 10, parents=(0, 0, 0, 1))
+    for barren, expected in (((1, 4), (2, 3)), ((2, 3), (0,)), ((0,), (None,))):
+        for agent in barren:
+            for _ in range(BARREN):
+                expand(log, agent, dies=True)
+        assert parent("uct", log) in expected
+
+
+# novelty
+
+VECTORS = ("1111000000", "1111100000", "1110000000", "0000000111", "1111110000", "0000000000")
+
+
+def novelty_of(agent):
+    def distance(a, b):
+        dot = sum(x == y == "1" for x, y in zip(a, b, strict=True))
+        return 1 - dot / (math.sqrt(a.count("1")) * math.sqrt(b.count("1")) + 1e-8)
+
+    nearest = sorted(
+        distance(VECTORS[agent], other) for number, other in enumerate(VECTORS) if number != agent
+    )[:4]
+    return sum(nearest) / 4
+
+
+def test_novelty_equals_the_formula():
+    log = archive(*VECTORS)
+    expected = [novelty_of(agent) for agent in range(6)]
+    assert published.novelties(log.tree, list(range(6))).tolist() == pytest.approx(expected, abs=1e-12)
+    worth = [VECTORS[agent].count("1") / 10 * math.sqrt(expected[agent]) for agent in range(6)]
+    assert published.group(View(log.tree)) == sorted(range(6), key=lambda agent: -worth[agent])[:2] == [4, 3]
+    assert shares("novelty", log)[3:5] == [0.5, 0.5]
+    expand(log, 4)
+    assert shares("novelty", log)[3] == 1.0, "the other has a child in the making"
+
+
+@pytest.mark.parametrize(
+    ("results", "expected"),
+    [((10, 10, "1111"), [1e-9, 1e-9, 1.0]), ((10, "11111"), [0.0, 0.0]), ((5,), [1.0])],
+)
+def test_agents_that_share_too_few_tasks_are_not_compared(results, expected):
+    log = archive(*results)
+    assert published.novelties(log.tree, list(range(len(results)))).tolist() == pytest.approx(
+        expected, abs=1e-8
+    )
+
+
+# pareto
+
+
+def test_pareto_draws_by_fronts():
+    # Fronts: tasks 0 and 1: agents 1, 2; task 2: 1; tasks 3, 4: 2; 5 to 8: nobody, so everybody; 9: seed.
+    assert shares("pareto", archive("0000000001", "1110000000", "1101100000")) == by_weight([5, 7, 8])
+    # Agent 2 solved all that the seed and agent 1 did.
+    dominated = shares("pareto", archive("0001000000", "1100000000", "1101100000", "1110000000"))
+    assert dominated[:2] == [0.0, 0.0] and dominated[2] > 0 < dominated[3]
+    # Any one of the three can go, and only one: the one that solved least.
+    least = shares("pareto", archive("0000000000", "1100000000", "0111000000", "1011000000"))
+    assert least[1] == 0.0 and least[2] > 0 < least[3]
+
+
+@pytest.mark.parametrize(
+    ("fronts", "order", "remaining"),
+    [([[1, 1, 0], [1, 1, 1], [0, 0, 1]], [2, 0, 1], [1]), ([[1, 0], [1, 1], [0, 1]], [1, 0, 2], [0, 2])],
+)
+def test_dominated_rows_are_dropped_in_order(fronts, order, remaining):
+    assert published.undominated(np.array(fronts, dtype=float), np.array(order)).tolist() == remaining
+
+
+def test_a_child_must_beat_its_parent_on_its_first_three_tasks():
+    view = View(archive("1000000000", "110", "100", "0101111111", "11").tree)
+    assert [published.passed_batch(view, AgentId(n)) for n in range(5)] == [True, True, False, False, False]
+
+
+def test_only_children_that_passed_their_batch_are_evaluated_further():
+    def agent():
+        return published.pareto(View(log.tree), Random(0)).agent()
+
+    log = archive("1000000000", "100")
+    assert agent() is None
+    log.graded(log.born(0), [True, True])
+    assert agent() == 2
+    log.graded(2, [False])
+    assert agent() == 2, "it passed: 2 of 3 against 1"
+    log.graded(2, [False] * 7)
+    assert agent() is None
+    log = archive("1000000000", "100", budget=Budget(agents=3, evaluations=100))
+    number = expand(log, 0)
+    assert agent() is None, "the last child may be one to evaluate"
+    log.add(AgentBorn(number, AgentId(2), Born((SEED,), "self-edit", CommitId("c2"), "")))
+    log.graded(2, [False] * 3)
+    assert agent() == 1, "no other child can come"
+
+
+@pytest.mark.parametrize(
+    ("results", "begun", "tasks"),
+    [("1111111110", TASKS[:2], {TASKS[9]}), ("0000", (), {*TASKS[:4]})],
+)
+def test_a_batch_holds_tasks_that_the_parent_tried_and_one_that_it_failed(results, begun, tasks):
+    log = archive(results, "")
+    log.tried(1, **dict.fromkeys(begun, True))
+    drawn = {published.pareto(View(log.tree), Random(seed)).task(AgentId(1)) for seed in range(60)}
+    assert drawn == tasks
+
+
+def test_no_more_than_a_batch_is_started_before_it_is_known():
+    log = archive("1000000000", "")
+    for _ in range(3):
+        action = named("pareto").next(log.tree, Random(log.tree.next_action))
+        assert action.agent == 1
+        start(log, action)
+    assert isinstance(named("pareto").next(log.tree, Random(0)), Expand)

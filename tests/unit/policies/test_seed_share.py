@@ -31,8 +31,8 @@ from dgm.domain import (
     Usage,
     Verdict,
 )
+from dgm.policies.limits import UNPRICED, seed_has_room
 from dgm.policies.registry import POLICIES, open_policy
-from dgm.policies.seed_share import UNPRICED, seed_has_room
 from dgm.protocols import Needs
 from tests.support.runs.trees import Log, named
 

@@ -60,8 +60,8 @@ class Again:
             raise self.grades
         return self.grades
 
-    async def perform(self, order):
-        assert (order.id, order.action) == (ACTION, Evaluate(AgentId(0), TASK, 0))
+    async def perform(self, action, what):
+        assert (action, what) == (ACTION, Evaluate(AgentId(0), TASK, 0))
         return self.answer
 
 

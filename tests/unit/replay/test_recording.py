@@ -7,11 +7,12 @@ import pytest
 from dgm.archive.events import ActionStarted, RunStopped
 from dgm.archive.run import Run
 from dgm.config import Settings
-from dgm.domain import ActionId, AgentId, Entry, Expand, Usage
-from dgm.errors import ArchiveCorrupt, DgmError
+from dgm.domain import ActionId, Entry, Expand, Usage
+from dgm.errors import DgmError
 from dgm.gateway.journal import RunJournal
 from dgm.messages import CallKey, Message, PaidCall, Reply, Request, Role
-from dgm.replay.recording import RecordedOrders, ReplayJournal, ReplayRun, make_recorded_models
+from dgm.replay.recording import ReplayJournal, ReplayRun, make_recorded_models
+from dgm.search.prepare import AgentIndex
 from tests.support.runs.replayed import MadeUp, session
 from tests.support.runs.trees import named
 
@@ -75,26 +76,17 @@ def test_what_is_made_beside_a_run_stays_out_of_it(run, tmp_path):
     assert sorted(run.folder.rglob("*")) == files
 
 
-def test_an_old_order_knows_only_the_agents_of_its_time(run):
-    orders = RecordedOrders(run, Settings())
-    assert len(expansions(run)) >= 3
-    for start in expansions(run):
-        order = orders.expansion(start.event.id)
+def test_an_expansion_is_compared_with_the_agents_of_its_time(run):
+    index, starts = AgentIndex(run), expansions(run)
+    assert len(starts) >= 3
+    for start in starts:
         born = [
             agent
             for agent in run.tree.agents
             if run.outcome(agent.action) is None or run.outcome(agent.action).seq < start.seq
         ]
-        assert sorted(order.known.values()) == sorted(f"agent {agent.id}" for agent in born)
-        assert tuple(e for e in order.action.evidence) == start.event.action.evidence
-        assert order.tally.n == sum(
-            item.seq < start.seq for item in run.store.graded(start.event.action.parents[0])
-        )
-
-
-def test_an_order_of_no_expansion_is_damage(run):
-    with pytest.raises(ArchiveCorrupt, match="action 999 was never started"):
-        RecordedOrders(run, Settings()).expansion(ActionId(999))
-    with pytest.raises(ArchiveCorrupt, match="action 1 is no expansion"):
-        RecordedOrders(run, Settings()).expansion(ActionId(1))
-    assert run.tree.agents[0].id == AgentId(0)
+        assert sorted(index.contents(start.seq).values()) == sorted(f"agent {agent.id}" for agent in born)
+        assert set(index.syntax(start.seq).values()) <= {f"agent {agent.id}" for agent in born}
+        parent = start.event.action.parents[0]
+        children = {f"agent {agent.id}": agent.commit for agent in born if agent.parents[:1] == (parent,)}
+        assert index.siblings(parent, start.seq) == children

@@ -1,31 +1,35 @@
 """The answer of the holdout tasks, on verdicts made by hand: its rule, its numbers, and its sentences."""
 
-from dataclasses import replace
-
 import pytest
 
 from dgm.archive.events import TaskGraded
 from dgm.domain import AgentId, Evaluate, Evaluation, Tally, TaskId, Usage, Verdict
-from dgm.evaluation.control import AttemptPrice, ControlFindings, Unit
+from dgm.evaluation.control import Unit
 from dgm.evaluation.results import compare_verdicts
 from dgm.render import report_text
 from dgm.stats import mcnemar_power, tasks_needed
-from dgm.views.holdout import Answer, HoldoutView, view_control
+from dgm.views.holdout import Answer, ControlView, HoldoutView, paired_fields
 from dgm.views.report import ReportView, make_headline
+from dgm.views.values import TallyView, UsageView
 from tests.support.runs.paid import PaidRun
 from tests.unit.report.conftest import twenty
 
 pytestmark = pytest.mark.slow
 
-CONTROL = ControlFindings(
-    price=AttemptPrice(Unit.TOKENS, 9_700_000, 14_700, 20),
+CONTROL = ControlView(
+    **paired_fields(twenty(1, 3, 11)),
+    unit=Unit.TOKENS,
+    search=9_700_000,
+    attempt=14_700,
+    affordable=32,
     bound=20,
+    wanted=20,
     attempts=20,
-    further=180,
     missing=0,
-    once=Tally(7, 13),
-    pairs=twenty(1, 3, 11),
-    spend=Usage(900, 2_000_000, 90_000),
+    seed_once=TallyView.of(Tally(7, 13)),
+    seed_any=TallyView.of(Tally(14, 6)),
+    best=TallyView.of(Tally(12, 8)),
+    spend=UsageView.of(Usage(900, 2_000_000, 90_000)),
     took=2_090_000,
 )
 
@@ -107,7 +111,7 @@ def test_without_tasks_nothing_is_concluded() -> None:
 
 @pytest.mark.parametrize(("gained", "lost"), [(6, 0), (0, 6)])
 def test_nothing_is_shown_before_the_last_verdict(searched, gained: int, lost: int) -> None:
-    view = report(searched, gained, lost, missing=1, control=view_control(CONTROL))
+    view = report(searched, gained, lost, missing=1, control=CONTROL)
     holdout = view.holdout
     assert (view.answer, holdout.shown_better) == (Answer.NOT_EXAMINED, False)
     assert {holdout.mcnemar_p, holdout.difference, holdout.power, holdout.control} == {None}
@@ -162,8 +166,7 @@ def test_agents_that_were_examined_before_are_counted(searched) -> None:
     assert any("2 agents of this run" in sentence for sentence in report_text.holdout_sentences(twice))
 
 
-def control_text(searched, findings: ControlFindings | None, *, repeats: bool = False) -> str:
-    control = view_control(findings) if findings else None
+def control_text(searched, control: ControlView | None, *, repeats: bool = False) -> str:
     view = report(searched, 6, 0, control=control).model_copy(update={"repeats": repeats})
     return "\n".join(report_text.control_sentences(view))
 
@@ -176,9 +179,6 @@ def test_the_control_says_what_was_bought_and_the_result(searched) -> None:
     assert "12: 1 that the control misses, while it misses 3 that the control resolves" in text
     assert "exact McNemar p = 0.625" in text
     assert "not complete" not in text and "independent" not in text
-    view = view_control(CONTROL)
-    assert (view.unit, view.affordable, view.attempts) == (Unit.TOKENS, 32, 20)
-    assert (view.seed_any.resolved, view.seed_once.resolved, view.best.resolved) == (14, 7, 12)
 
 
 @pytest.mark.parametrize(
@@ -191,15 +191,19 @@ def test_the_control_says_what_was_bought_and_the_result(searched) -> None:
         ),
         ({}, True, "not independent"),
         (
-            {"price": AttemptPrice(Unit.USD, 2.0, 0.05, 20)},
+            {"unit": Unit.USD, "search": 2.0, "affordable": 2},
             False,
             "the 2.00 USD of the search pay for 2 attempts",
         ),
-        ({"price": AttemptPrice(Unit.USD, 0.9, 0.05, 20)}, False, "pay for no further attempt of the seed"),
+        (
+            {"unit": Unit.USD, "search": 0.9, "affordable": 1, "wanted": 1},
+            False,
+            "pay for no further attempt of the seed",
+        ),
     ],
 )
 def test_limits_of_a_control_are_named(searched, changes, repeats: bool, part: str) -> None:
-    assert part in control_text(searched, replace(CONTROL, **changes), repeats=repeats)
+    assert part in control_text(searched, CONTROL.model_copy(update=changes), repeats=repeats)
 
 
 def test_a_control_that_was_not_performed_is_offered_if_it_could_show_something(searched) -> None:
@@ -222,5 +226,5 @@ def test_amounts_have_their_unit(value: float, unit: Unit, text: str) -> None:
 
 
 def test_a_report_on_a_terminal(searched, snapshot_text) -> None:
-    view = report(searched, 6, 1, control=view_control(CONTROL)).model_copy(update={"seconds": 3725.0})
+    view = report(searched, 6, 1, control=CONTROL).model_copy(update={"seconds": 3725.0})
     snapshot_text("report", report_text.render_report(view))

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from dgm.archive.live_nodes import read_live_nodes, write_live_nodes
+from dgm.archive.live import LiveCalls, LiveState, read_live
 from dgm.errors import UserError
 from dgm.protocols import SandboxSpec
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
-from dgm.sandboxes.choose import choose, tell_nodes
+from dgm.sandboxes.choose import choose, publish_live
 from dgm.sandboxes.engine_address import (
     find_cluster,
     parse_address,
@@ -178,20 +178,11 @@ def test_busy_slots_of_each_engine_are_told_beside_the_log(tmp_path):
     async def go():
         engines = {"a": FakeEngine(cpus=4), "b": FakeEngine(cpus=2)}
         group = EngineGroup([parse_address(f"ssh://{name}", "") for name in engines], connect_to(engines))
-        async with tell_nodes(tmp_path, group, every_s=0.005):
+        async with publish_live(tmp_path, lambda: LiveCalls(0, 0, None), group, every_s=0.005):
             async with group.open(SandboxSpec("python")):
-                await until(lambda: [node.busy for node in read_live_nodes(tmp_path)] == [1, 0])
-            await until(lambda: [node.busy for node in read_live_nodes(tmp_path)] == [0, 0])
-            assert [node.opened for node in read_live_nodes(tmp_path)] == [1, 0]
-        assert read_live_nodes(tmp_path) == ()
-
-    asyncio.run(go())
-
-
-def test_of_one_engine_nothing_is_told_and_an_old_file_goes(tmp_path):
-    async def go():
-        write_live_nodes(tmp_path, [])
-        async with tell_nodes(tmp_path, FakeEngine()):
-            assert list(tmp_path.iterdir()) == []
+                await until(lambda: [node.busy for node in read_live(tmp_path).nodes] == [1, 0])
+            await until(lambda: [node.busy for node in read_live(tmp_path).nodes] == [0, 0])
+            assert [node.opened for node in read_live(tmp_path).nodes] == [1, 0]
+        assert read_live(tmp_path) == LiveState()
 
     asyncio.run(go())

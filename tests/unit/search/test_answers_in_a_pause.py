@@ -22,10 +22,10 @@ FAR = 3600.0
 class Failing(Maker):
     """Makes children, and can evaluate nothing."""
 
-    async def perform(self, order):
-        if isinstance(order.action, Evaluate):
+    async def perform(self, action, what):
+        if isinstance(what, Evaluate):
             raise Infrastructure("no route to the model")
-        return await super().perform(order)
+        return await super().perform(action, what)
 
 
 class Away:

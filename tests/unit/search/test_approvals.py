@@ -247,7 +247,7 @@ def test_a_file_that_is_no_answer_is_said_once_and_changes_nothing(run, text, ca
         if run.tree.evaluations == 9:
             (run.folder / FOLDER / "1").write_text("No, thanks: not this one\n")
 
-    with caplog.at_level(logging.WARNING, "dgm.search.approvals"):
+    with caplog.at_level(logging.WARNING, "dgm.search.run_controller"):
         searched(run, 1, hear)
     assert len(caplog.records) == (1 if text.strip() else 0)
     dead = events(run, AgentStillborn)[0].outcome

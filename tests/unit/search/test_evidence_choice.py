@@ -23,9 +23,9 @@ from dgm.domain import (
     TaskId,
     Verdict,
 )
-from dgm.meta.entries import ENTRIES
+from dgm.meta.issue import ENTRIES
 from dgm.protocols import Needs
-from dgm.search.evidence_choice import EACH, choose_evidence
+from dgm.search.prepare import CASES, choose_evidence
 
 pytestmark = pytest.mark.slow
 
@@ -139,7 +139,7 @@ def test_of_each_agent_shown_a_few_cases_are(run):
     grade(run, 0, "-" * 12)
     theirs = grade(run, 1, "++++++------")
     chosen = choose(run)
-    assert len({*theirs} & {*chosen.evidence}) == EACH
+    assert len({*theirs} & {*chosen.evidence}) == CASES
 
 
 def test_members_of_the_archive_are_the_best_and_the_most_different_ones(run):

@@ -18,6 +18,7 @@ from dgm.domain import (
     Budget,
     Cost,
     Entry,
+    Evaluate,
     Evaluation,
     Expand,
     Stillborn,
@@ -27,7 +28,6 @@ from dgm.domain import (
 from dgm.errors import Infrastructure
 from dgm.processes import StandstillWatch
 from dgm.search.loop import LoopHooks, Search
-from dgm.search.orders import EvaluateOrder
 from dgm.search.run_controller import RunController
 from tests.support.runs.trees import TASKS, named
 
@@ -44,23 +44,24 @@ class FakeWorker:
         self.delay = delay
         self.orders = []
 
-    async def perform(self, order):
-        self.orders.append(order)
+    async def perform(self, action, what):
+        self.orders.append((action, what))
         await asyncio.sleep(self.delay(len(self.orders)))
-        if isinstance(order, EvaluateOrder):
+        if isinstance(what, Evaluate):
             verdict = next(self.verdicts, None) or (
-                Verdict.RESOLVED if order.id % 3 == 0 else Verdict.UNRESOLVED
+                Verdict.RESOLVED if action % 3 == 0 else Verdict.UNRESOLVED
             )
-            what = order.action
             return Evaluation(what.agent, what.task, what.attempt, verdict, "as told", 0.0, Cost(Usage(1)))
         fault = next(self.births, None)
         if fault == "gone":
             raise Infrastructure("engine gone")
         if fault == "dead":
-            return Stillborn(order.action.parents, "self-edit", "check", "as told")
-        source = {"agent.py": Entry(b"%d" % (0 if fault == "twin" else order.id))}
-        commit = self.run.repository.commit(source, [parent.commit for parent in order.parents])
-        return Born(order.action.parents, "self-edit", commit, "as told")
+            return Stillborn(what.parents, "self-edit", "check", "as told")
+        source = {"agent.py": Entry(b"%d" % (0 if fault == "twin" else action))}
+        commit = self.run.repository.commit(
+            source, [self.run.tree.agents[parent].commit for parent in what.parents]
+        )
+        return Born(what.parents, "self-edit", commit, "as told")
 
 
 @pytest.fixture
@@ -90,11 +91,11 @@ def search(run, worker, **settings):
 class Full(FakeWorker):
     """Can start no thread for its first order."""
 
-    async def perform(self, order):
+    async def perform(self, action, what):
         if not self.orders:
-            self.orders.append(order)
+            self.orders.append((action, what))
             raise RuntimeError("can't start new thread")
-        return await super().perform(order)
+        return await super().perform(action, what)
 
 
 def test_a_machine_at_its_limit_of_processes_ends_no_session(run):
@@ -113,15 +114,14 @@ class Suspended(FakeWorker):
     def watch(self):
         return StandstillWatch(lambda: self.passed_s, lambda: 0.0)
 
-    async def perform(self, order):
+    async def perform(self, action, what):
         if len(self.orders) >= self.times:
-            return await super().perform(order)
-        self.orders.append(order)
+            return await super().perform(action, what)
+        self.orders.append((action, what))
         self.passed_s += 60.0
-        if isinstance(order, EvaluateOrder):
-            what = order.action
+        if isinstance(what, Evaluate):
             return Evaluation(what.agent, what.task, what.attempt, Verdict.UNRESOLVED, "out of time", 0.0)
-        return Stillborn(order.action.parents, "self-edit", "check", "out of time")
+        return Stillborn(what.parents, "self-edit", "check", "out of time")
 
 
 def test_what_ends_badly_while_dgm_stood_still_is_no_agents_fault(run):
@@ -169,7 +169,7 @@ def test_an_invalid_evaluation_is_performed_again_under_its_id(run):
     start(run, 3)
     worker = FakeWorker(run, verdicts=[Verdict.INVALID])
     search(run, worker, workers=1)
-    assert [order.id for order in worker.orders].count(1) == 2
+    assert [action for action, _ in worker.orders].count(1) == 2
     assert [start.again for start in events(run, ActionStarted) if start.id == 1] == [False, True]
     assert run.tree.evaluations == 3
     assert run.tree.invalid == 1
@@ -179,7 +179,7 @@ def test_an_expansion_that_the_world_failed_is_performed_again(run):
     start(run, 6)
     worker = FakeWorker(run, births=["gone"])
     search(run, worker, workers=1)
-    expansions = [order.id for order in worker.orders if isinstance(order.action, Expand)]
+    expansions = [action for action, what in worker.orders if isinstance(what, Expand)]
     assert expansions.count(expansions[0]) == 2
     assert len(events(run, ActionLost)) == 1
 
@@ -195,7 +195,7 @@ def test_what_was_running_at_a_crash_is_performed_first(run):
 
     asyncio.run(killed())
     interrupted = worker.orders[-1]
-    assert list(run.tree.pending) == [interrupted.id]
+    assert list(run.tree.pending) == [interrupted[0]]
     again = FakeWorker(run)
     assert search(run, again, workers=1).reason is Reason.GOAL
     assert again.orders[0] == interrupted
@@ -204,15 +204,15 @@ def test_what_was_running_at_a_crash_is_performed_first(run):
 
 def test_a_hopeless_action_is_given_up_and_the_search_goes_on(run):
     class Cursed(FakeWorker):
-        async def perform(self, order):
-            self.verdicts = iter([Verdict.INVALID] if order.id == 1 else [])
-            return await super().perform(order)
+        async def perform(self, action, what):
+            self.verdicts = iter([Verdict.INVALID] if action == 1 else [])
+            return await super().perform(action, what)
 
     start(run, 5)
     worker = Cursed(run)
     over = search(run, worker, workers=1, limits={"tries": 3})
     assert over.reason is Reason.GOAL
-    assert [order.id for order in worker.orders].count(1) == 3
+    assert [action for action, _ in worker.orders].count(1) == 3
     assert [lost.final for lost in events(run, ActionLost)] == [True]
     assert run.tree.evaluations == 5
 
@@ -232,11 +232,11 @@ def test_an_outage_that_ends_before_it_is_looked_into_does_not_end_the_session(r
     """The provider answers by the time that the loop asks; only a failure after that is no outage's."""
 
     class Away(FakeWorker):
-        async def perform(self, order):
+        async def perform(self, action, what):
             if len(self.orders) < fails:
-                self.orders.append(order)
+                self.orders.append((action, what))
                 raise Infrastructure("no route to the model")
-            return await super().perform(order)
+            return await super().perform(action, what)
 
     start(run, 5)
     over = search(run, Away(run), workers=1, limits={"tries": 9, "failures_in_a_row": 3})
@@ -318,11 +318,10 @@ def test_evidence_is_drawn_once_and_kept_for_a_repetition(run):
     worker = FakeWorker(run, births=[None, "gone", "gone"])
     search(run, worker, workers=1)
     by_id = {}
-    for order in worker.orders:
-        if isinstance(order.action, Expand):
-            assert by_id.setdefault(order.id, order).evidence == order.evidence
-            assert by_id[order.id].tally == order.tally
-    assert any(order.evidence for order in by_id.values())
+    for action, what in worker.orders:
+        if isinstance(what, Expand):
+            assert by_id.setdefault(action, what) == what
+    assert any(what.evidence for what in by_id.values())
 
 
 def test_parents_that_cannot_have_children_do_not_take_the_whole_budget(run):
@@ -431,8 +430,8 @@ def test_an_exception_of_a_listener_comes_out_as_it_is_and_the_run_goes_on_later
 
 def test_an_exception_of_an_action_comes_out_as_it_is(run):
     class Broken(FakeWorker):
-        async def perform(self, order):
-            raise ZeroDivisionError(order.id)
+        async def perform(self, action, what):
+            raise ZeroDivisionError(action)
 
     start(run)
     with pytest.raises(ZeroDivisionError):

@@ -9,7 +9,7 @@ from dgm.archive.verifying import verify
 from dgm.domain import ActionId, Born, Stillborn
 from dgm.errors import ArchiveCorrupt
 from dgm.exports.pack import pack
-from dgm.replay.recording import RecordedOrders
+from dgm.search.prepare import AgentIndex
 from tests.support.runs.approving import (
     NOBODY,
     Killed,
@@ -19,7 +19,6 @@ from tests.support.runs.approving import (
     killed_at,
     left_over,
     searched,
-    settings,
 )
 
 pytestmark = pytest.mark.starts_processes
@@ -36,8 +35,10 @@ def run(tmp_path):
 
 def edits(run, by):
     """What the second child was compared with, as a replay finds it."""
-    order = RecordedOrders(run, settings(novelty="similarity")).expansion(ActionId(2))
-    return {name: by.diff(order.parents[0].commit, commit) for name, commit in order.siblings.items()}
+    seq, what = run.store.starts_of_action(ActionId(2))[-1]
+    parent = run.tree.agents[what.parents[0]]
+    siblings = AgentIndex(run).siblings(parent.id, seq)
+    return {name: by.diff(parent.commit, commit) for name, commit in siblings.items()}
 
 
 def test_an_unpacked_run_still_has_the_edit_of_a_rejected_sibling(run, tmp_path):
@@ -53,8 +54,8 @@ def test_an_unpacked_run_still_has_the_edit_of_a_rejected_sibling(run, tmp_path)
 class Dead(Maker):
     """Makes children that do not start."""
 
-    async def perform(self, order):
-        made = await super().perform(order)
+    async def perform(self, action, what):
+        made = await super().perform(action, what)
         return Stillborn(made.parents, "op", "check", "no") if isinstance(made, Born) else made
 
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.starts_processes
 class Failing(Maker):
     """Can do nothing."""
 
-    async def perform(self, order):
+    async def perform(self, action, what):
         raise Infrastructure("no route to the model")
 
 

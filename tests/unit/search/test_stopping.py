@@ -7,7 +7,7 @@ import pytest
 
 from dgm.analysis.budgets import Ending, Reason
 from dgm.archive.history import state
-from dgm.archive.stop_request import stop_run
+from dgm.archive.live import stop_run
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.run_controller import RunController
 from dgm.search.stopping import AT_ONCE, perform_until_stopped
@@ -23,14 +23,14 @@ class Slow(Maker):
         super().__init__(run)
         self.begun, self.may_end, self.cancelled = asyncio.Event(), asyncio.Event(), False
 
-    async def perform(self, order):
+    async def perform(self, action, what):
         self.begun.set()
         try:
             await self.may_end.wait()
         except asyncio.CancelledError:
             self.cancelled = True
             raise
-        return await super().perform(order)
+        return await super().perform(action, what)
 
 
 async def searched(run, meanwhile):

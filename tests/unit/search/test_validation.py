@@ -79,21 +79,14 @@ PACKAGE = """
 class Half:
     name = "half"
 
-def half(kit):
-    return Half()
-
-def broken(kit):
-    return kit.nothing
+class Broken:
+    def __init__(self, kit):
+        kit.nothing
 
 number = 3
 
 class Deaf:
-    name, keeps_state = "deaf", False
-    def __init__(self, kit):
-        pass
-    def next(self, tree):
-        pass
-    def observe(self, event):
+    def decide(self, view):
         pass
 
 class Wanting:
@@ -108,8 +101,8 @@ MODULES = {
     "odd_exits": "raise SystemExit(3)\n",
 }
 POINTS = """[dgm.policies]
-half = odd_plugin:half
-broken = odd_plugin:broken
+half = odd_plugin:Half
+broken = odd_plugin:Broken
 number = odd_plugin:number
 deaf = odd_plugin:Deaf
 wanting = odd_plugin:Wanting
@@ -139,8 +132,8 @@ def plugged(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("half", "Half has no keeps_state, next, observe"),
-        ("number", "int has no name, keeps_state, next, observe"),
+        ("half", "Half has no decide"),
+        ("number", "int has no decide"),
         (
             "syntax",
             r"odd_syntax:x, of odd-plugin\) cannot be loaded: .*/odd_syntax\.py:1: SyntaxError: invalid syntax",
@@ -151,11 +144,11 @@ def plugged(tmp_path, monkeypatch):
         ("exits", r"cannot be loaded: .*/odd_exits\.py:1: SystemExit: 3"),
         (
             "deaf",
-            r"\(odd_plugin:Deaf, of odd-plugin\), .*/odd_plugin\.py:17: Deaf\.next must take 2 arguments",
+            r"\(odd_plugin:Deaf, of odd-plugin\), .*/odd_plugin\.py:12: Deaf\.decide must take 2 arguments",
         ),
         (
             "wanting",
-            r"odd_plugin\.py:22: arguments 'kit', 'more' are no fields of PolicyContext \(there are: operator, alpha,",
+            r"odd_plugin\.py:15: arguments 'kit', 'more' are no fields of PolicyContext \(there are: operator, alpha",
         ),
     ],
 )
@@ -171,7 +164,7 @@ def test_a_fault_in_a_plug_in_is_not_called_one_of_dgm(plugged, capsys, monkeypa
     said = capsys.readouterr().err
     assert len(said.splitlines()) == 1
     assert "a fault of a plug-in: package 'odd_plugin', " in said
-    assert "odd_plugin.py:9: AttributeError" in said
+    assert "odd_plugin.py:7: AttributeError" in said
     monkeypatch.setenv("DGM_DEBUG", "1")
     complain(raised.value)
     assert "Traceback" in capsys.readouterr().err

@@ -9,7 +9,6 @@ from dgm.archive.events import ActionLost, ActionStarted, AgentBorn, RunStarted,
 from dgm.config import Settings
 from dgm.domain import SEED, ActionId, Born, Budget, Evaluate, Expand, Verdict
 from dgm.search.loop import LoopHooks, Search
-from dgm.search.orders import EvaluateOrder
 from dgm.simulation import virtual
 from dgm.simulation.policies import open_contender
 from dgm.simulation.trial import SHARES, Trial, Watcher, budget_of, perform, quiet, world_of
@@ -332,7 +331,7 @@ def test_each_attempt_takes_a_time_of_its_own():
     worker = SimulatedWorker(world, log.tree, wait)
     for attempt in (0, 1, 2, 1):
         what = Evaluate(SEED, world.tasks[0], attempt)
-        asyncio.run(worker.perform(EvaluateOrder(ActionId(1), what, log.tree.agents[SEED])))
+        asyncio.run(worker.perform(ActionId(1), what))
     assert len(set(waited)) == 3
     assert waited[3] == waited[1]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dgm.archive.events import AgentStillborn, ChildProposed, RunPaused, RunStarted, RunStopped
-from dgm.archive.live_calls import LiveCalls, write_live_calls
+from dgm.archive.live import LiveCalls, LiveState, write_live
 from dgm.archive.run import Run
 from dgm.domain import SEED, ActionId, AgentId, Born, Budget, Evaluate, Expand, Stillborn, TaskId
 from dgm.views.run import RunReader, RunView, find_highest
@@ -208,7 +208,7 @@ def test_a_reader_that_follows_agrees_with_one_that_opens(tmp_path: Path) -> Non
 def test_open_calls_are_shown_while_the_run_is_written(tmp_path: Path) -> None:
     made = small(tmp_path / "run")
     now = made.run.tree.last_at + 10.0
-    write_live_calls(made.run.folder, LiveCalls(3, 1, now - 40.0))
+    write_live(made.run.folder, LiveState(LiveCalls(3, 1, now - 40.0)))
     calls = RunView.load(made.run, now).model_calls
     assert calls is not None
     assert (calls.under_way, calls.waiting, calls.oldest_wait_s) == (3, 1, 40.0)

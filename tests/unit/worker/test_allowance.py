@@ -15,9 +15,8 @@ from dgm.gateway.model_names import ModelNames
 from dgm.gateway.server import MOST_LOST_S
 from dgm.messages import Message, Reply, Request, RequestRefused, Role
 from dgm.protocols import Completed, Job, JobKind, SandboxSpec
-from dgm.worker.allowance import Allowance
 from dgm.worker.session import call_limits
-from dgm.worker.workbench import SandboxWorkbench
+from dgm.worker.workbench import Allowance, SandboxWorkbench
 from tests.support.gateway.bench import ACTION, MemoryJournal, Script, gateway
 
 pytestmark = pytest.mark.slow
@@ -165,7 +164,7 @@ def test_vetting_has_as_much_again_and_not_what_is_said_of_making():
     limits = LimitSettings(calls=3, child_calls=1, child_tokens=5, child_usd=0.001, child_s=1)
     vetting = Allowance.of_vetting(limits)
     for _ in range(2):
-        vetting.takes(place)
+        vetting.count(place)
     assert vetting.seconds(300.0) == 300.0
     assert vetting.rest(call_limits(LimitSettings(calls=5, usd=1.0))) == CallLimits(
         calls=1, tokens=4_000_000 - 40, usd=pytest.approx(0.98)

@@ -10,14 +10,14 @@ from dgm.config import LimitSettings
 from dgm.domain import Entry, Usage
 from dgm.errors import AgentFault
 from dgm.messages import Reply
-from dgm.meta.context import OperatorContext
-from dgm.meta.diagnose import Diagnose
+from dgm.meta.issue import Diagnose
+from dgm.meta.operators import OperatorContext
 from dgm.meta.prompts import Prompts, load_shipped
 from dgm.protocols import Completed, SandboxSpec
-from dgm.worker.allowance import Allowance
-from dgm.worker.workbench import SandboxWorkbench
+from dgm.worker.workbench import Allowance, SandboxWorkbench
 from tests.support.gateway.bench import ACTION, MemoryJournal, Script, ask, client, gateway
-from tests.unit.meta.test_diagnose import FAILED, ISSUE, SEED, brief
+from tests.unit.meta.making import ISSUE, SEED, brief
+from tests.unit.meta.test_issue import FAILED
 
 pytestmark = pytest.mark.starts_processes
 
@@ -74,7 +74,7 @@ def made(folder, journal, script, limits, call_s=0.0):
                 place.open, opened, ACTION, SandboxSpec("python"), limits, None, allowance
             )
             operator = Diagnose(OperatorContext("python", 60.0, Prompts(load_shipped())))
-            return await operator.make(brief([FAILED]), bench), place
+            return await operator.make(brief(cases=[FAILED]), bench), place
 
     return asyncio.run(asyncio.wait_for(scenario(), 60))
 

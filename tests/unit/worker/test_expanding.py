@@ -27,7 +27,7 @@ from dgm.domain import (
 )
 from dgm.errors import AgentFault
 from dgm.protocols import Proposal, SandboxSpec
-from dgm.search.run_controller import RunController
+from dgm.search.prepare import AgentIndex
 from dgm.worker.session import Session
 from dgm.worker.worker import Worker
 
@@ -102,10 +102,9 @@ def expanded(run, what, child=None, limits=None, **evidence):
     run.append(ActionStarted(action, what))
     if TASKS[2] not in run.tree.tried(AgentId(1)):
         grade(run, 1, TASKS[2], Verdict.RESOLVED)  # comes too late to be seen
-    order = RunController(run, settings).order(action, what)
     session = Session(NoGateway(), None, SandboxSpec("python"), settings.limits)
-    worker = Worker(run, session, Tasks(), {"listening": operator}, settings)
-    return asyncio.run(worker.perform(order)), operator.brief
+    worker = Worker(run, session, Tasks(), {"listening": operator}, settings, AgentIndex(run))
+    return asyncio.run(worker.perform(action, what)), operator.brief
 
 
 def test_a_brief_has_the_parent_as_it_stood_when_the_expansion_began(run):

@@ -9,16 +9,17 @@ import pytest
 
 from dgm.archive.run import Run
 from dgm.config import Settings
-from dgm.domain import ActionId, Agent, AgentId, Entry, Evaluate, Task, TaskId, Verdict
+from dgm.domain import ActionId, AgentId, Entry, Evaluate, Task, TaskId, Verdict
 from dgm.errors import Infrastructure
 from dgm.gateway.lease import CallLimits
 from dgm.gateway.memory import LeaseMemory
 from dgm.gateway.model_names import ModelNames
 from dgm.protocols import Completed, Grade, SandboxSpec
 from dgm.sandboxes import transfer
-from dgm.search.orders import EvaluateOrder
+from dgm.search.prepare import AgentIndex
 from dgm.worker.session import Session
 from dgm.worker.worker import Worker
+from tests.support.runs.builder import RunBuilder
 
 pytestmark = pytest.mark.starts_processes
 
@@ -117,12 +118,11 @@ class Writing(Place):
 
 
 def evaluated(run, place, benchmark, settings=None, source=SOURCE):
-    commit = run.repository.commit(source, ())
-    agent = Agent(AgentId(0), (), commit, "seed", "", ActionId(0))
+    RunBuilder(run).bear(source)
     settings = settings or Settings()
     session = Session(place, place, SandboxSpec("python"), settings.limits)
-    worker = Worker(run, session, benchmark, {}, settings)
-    return asyncio.run(worker.perform(EvaluateOrder(ActionId(1), Evaluate(AgentId(0), TASK), agent)))
+    worker = Worker(run, session, benchmark, {}, settings, AgentIndex(run))
+    return asyncio.run(worker.perform(ActionId(1), Evaluate(AgentId(0), TASK)))
 
 
 def test_second_try_goes_on_from_the_first_and_is_graded_as_a_whole(run):

@@ -15,7 +15,7 @@ from dgm.worker.job_files import Supply, job_terms, launch_record
 def terms(actions, takes_tools):
     names = ModelNames("openai/gpt-6.2-sol")
     lease = SimpleNamespace(limits=CallLimits(calls=7), takes_tools=takes_tools, names=names)
-    return job_terms(Contract(("run",), ("check",), actions), lease)
+    return job_terms(Contract(command=("run",), check=("check",), actions=actions), lease)
 
 
 @pytest.mark.parametrize(
@@ -38,5 +38,5 @@ def test_the_form_of_actions_is_told_where_it_is_known(actions, takes_tools, tol
 @pytest.mark.parametrize(("kind", "hidden"), [(JobKind.SOLVE, ["AGENTS.md"]), (JobKind.IMPROVE, [])])
 def test_instructions_are_hidden_in_a_task_and_not_in_the_agents_own_source(kind, hidden):
     job = Job(kind, "", {}, {}, "image", "/work/repo", 1.0)
-    contract = Contract(("run",), ("check",), hidden=("AGENTS.md",))
+    contract = Contract(command=("run",), check=("check",), hidden=("AGENTS.md",))
     assert json.loads(launch_record(job, contract, Supply(), "", "", ""))["hidden"] == hidden

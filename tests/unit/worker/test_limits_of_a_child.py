@@ -10,7 +10,7 @@ from dgm.config import Settings
 from dgm.domain import ActionId, AgentId, Born, Budget, Entry, Expand, TaskId
 from dgm.messages import Message, Request, RequestRefused, Role
 from dgm.protocols import Proposal, SandboxSpec
-from dgm.search.run_controller import RunController
+from dgm.search.prepare import AgentIndex
 from dgm.worker.session import Session, call_limits
 from dgm.worker.worker import Worker
 from tests.support.gateway.bench import MemoryJournal, gateway
@@ -72,10 +72,9 @@ def test_questions_of_making_and_of_vetting_are_each_counted_together(run, tmp_p
     async def expanded():
         limits = call_limits(settings.limits)
         async with gateway(tmp_path / "g", journal=journal, limits=limits) as opened:
-            order = RunController(run, settings).order(ActionId(1), what)
             session = Session(NoRoom(), opened, SandboxSpec("python"), settings.limits)
-            worker = Worker(run, session, None, {"asking": operator}, settings)
-            return await worker.perform(order)
+            worker = Worker(run, session, None, {"asking": operator}, settings, AgentIndex(run))
+            return await worker.perform(ActionId(1), what)
 
     assert asyncio.run(expanded()).stage == "novelty"
     asked = [call.role for call in journal.paid.values()]

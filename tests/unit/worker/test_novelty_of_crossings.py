@@ -8,19 +8,17 @@ from dgm.archive.events import ActionStarted, RunStarted
 from dgm.archive.merging import merge_snapshots
 from dgm.archive.repository import patch
 from dgm.archive.run import Run
-from dgm.config import GateSettings, Settings
+from dgm.config import GateSettings
 from dgm.domain import ActionId, AgentId, Born, Budget, Entry, Expand, Tally
 from dgm.errors import AgentFault
-from dgm.meta.vetting.novelty import check_novel
-from dgm.meta.vetting.record import StageRecord
+from dgm.meta.novelty import check_novel
 from dgm.protocols import Brief, Member
-from dgm.search.run_controller import RunController
-from dgm.worker.vetting import edits_before
+from dgm.search.prepare import AgentIndex
+from dgm.worker.expand import edits_before
 from tests.support.runs.trees import TASKS
 
 pytestmark = pytest.mark.starts_processes
 
-SETTINGS = Settings(gates={"novelty": "similarity"}, vetting={"syntax": False})
 SEED = {"a.py": Entry(b"".join(b"def f%d(x):\n    return x + %d\n\n" % (n, n) for n in range(40)))}
 
 
@@ -56,10 +54,10 @@ def born(run, parents, source):
 
 def checked(run, parents, child, shown=()):
     """Passes a child through the gate as vetting does."""
-    controller, action = RunController(run, SETTINGS), run.tree.next_action
+    action = run.tree.next_action
     what = Expand(tuple(map(AgentId, parents)), "op", shown=tuple(map(AgentId, shown)))
-    run.append(ActionStarted(action, what))
-    order, repository = controller.order(action, what), run.repository
+    started, repository = run.append(ActionStarted(action, what)), run.repository
+    siblings = AgentIndex(run).siblings(what.parents[0], started.seq)
 
     def member(number):
         agent = run.tree.agents[number]
@@ -69,8 +67,8 @@ def checked(run, parents, child, shown=()):
 
     brief = Brief([member(each) for each in parents], {}, {}, 1, members=[member(each) for each in shown])
     edit = patch(brief.parents[0].source, child)
-    others = edits_before(order, brief, repository.diff)
-    asyncio.run(check_novel(edit, others, GateSettings().novelty_threshold, None, StageRecord("novelty")))
+    others = edits_before(brief, siblings, repository.diff)
+    asyncio.run(check_novel(edit, others, GateSettings().novelty_threshold, None))
 
 
 def test_a_clean_merge_is_no_copy_of_what_it_merges(run):

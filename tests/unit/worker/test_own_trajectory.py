@@ -29,7 +29,7 @@ def log_of(text):
 
 
 def read(pattern):
-    contract = Contract(("run",), ("check",), trajectory=str(pattern))
+    contract = Contract(command=("run",), check=("check",), trajectory=str(pattern))
     return asyncio.run(read_own_trajectory(Place(), contract))
 
 

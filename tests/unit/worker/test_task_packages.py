@@ -25,7 +25,9 @@ def command(**language):
         time_limit_s=1.0,
         environment=environment.shown("/work/repo"),
     )
-    return json.loads(launch_record(job, Contract(("run",), ("check",)), Supply(), "", "", ""))["command"]
+    return json.loads(launch_record(job, Contract(command=("run",), check=("check",)), Supply(), "", "", ""))[
+        "command"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,354 @@
+"""From the policy's expansion to the operator's brief: a function of the log up to the action's start.
+
+``choose_evidence`` draws once what an operator may see, when the expansion is first started. ``read_brief`` reads it.
+``AgentIndex`` has the agents with which a child is compared. So an expansion has the same inputs when it is repeated or
+replayed.
+"""
+
+import heapq
+import math
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from msgspec.structs import replace
+
+from dgm.archive.events import AgentBorn, AgentStillborn, ChildProposed
+from dgm.archive.history import evaluations_of
+from dgm.archive.run import Run
+from dgm.archive.traces import name_of as digest_of
+from dgm.archive.tree import Tree
+from dgm.config import EvidenceSettings, Settings
+from dgm.domain import (
+    NO_ACTION,
+    ActionId,
+    AgentId,
+    Born,
+    CommitId,
+    Evaluation,
+    Expand,
+    Tally,
+    TaskId,
+    Verdict,
+)
+from dgm.meta.evidence import begin_with_actions, count_problems, evidence_folder
+from dgm.meta.issue import CONTEXT, EMPTY, EMPTY_SHARE, ENTRIES, SHARE, STOCHASTIC, UNRESOLVED
+from dgm.meta.syntax_key import VERSION, syntax_key
+from dgm.protocols import Benchmark, Brief, Case, Member, Needs, ProgramEnd
+from dgm.stats.rates import wilson
+
+POOL = 256
+"""Maximum number of agents considered: those with the most resolved verdicts."""
+CASES = 3
+"""Cases of each agent that is shown beside the first parent."""
+SOLVED_CASES = 2
+"""Maximum number of those that are tasks which the agent resolved and the first parent did not."""
+SIBLINGS = 100
+"""An edit is compared with at most this many of the parent's newest children."""
+EVIDENCE_TRACES = ("patch", "failures", "log", "conversation", "prompts")
+"""Traces of an evaluation that become evidence."""
+
+_NOTHING = digest_of(b"")
+
+Evaluations = Mapping[ActionId, Evaluation]
+"""An agent's resolved and unresolved evaluations."""
+
+
+def choose_evidence(
+    run: Run, tree: Tree, action: ActionId, what: Expand, needs: Needs, settings: Settings
+) -> Expand:
+    """Return the expansion with its evidence, the agents shown, its aim, and its probes.
+
+    For an action that was started already, only facts known then are chosen: a replay draws the same again.
+
+    Args:
+        run: the run whose log holds the evaluations.
+        tree: the fold of the log up to this decision.
+        action: the expansion.
+        what: as the policy decided it.
+        needs: of its operator.
+        settings: of the run.
+
+    Raises:
+        ArchiveCorrupt: a trace on the end of an evaluation is missing or damaged.
+    """
+    rng = Random(f"{settings.seed}/{action}/evidence")
+    past = {parent: evaluations_of(run, parent, before=action) for parent in what.parents}
+    parents_own = past[what.parents[0]]
+    chosen: set[ActionId] = set()
+    for verdict, count in (
+        (Verdict.UNRESOLVED, settings.evidence.failures),
+        (Verdict.RESOLVED, settings.evidence.successes),
+    ):
+        fitting = [number for number, each in parents_own.items() if each.verdict is verdict]
+        chosen.update(rng.sample(fitting, min(count, len(fitting))))
+    what = replace(what, shown=_choose_shown(tree, what.parents, needs, settings.evidence))
+    failed = _find_failed_tasks(tree, what.parents[0])
+    chosen_failed = {parents_own[number].task for number in chosen} & failed
+    for agent in (*what.parents[1:], *what.shown):
+        others = past[agent] if agent in past else evaluations_of(run, agent, before=action)
+        chosen.update(_sample_cases(others, (chosen_failed, failed), rng))
+    if not what.aim and set(needs.aims) <= set(ENTRIES):
+        what = _choose_aim(run, what, parents_own, needs.aims, rng)
+    if what.case:
+        chosen.add(what.case)
+    probes = _choose_probes(list(past.values()), settings.vetting.probes, rng)
+    return replace(what, evidence=tuple(sorted(chosen)), probes=probes)
+
+
+def _choose_shown(
+    tree: Tree, parents: tuple[AgentId, ...], needs: Needs, settings: EvidenceSettings
+) -> tuple[AgentId, ...]:
+    """Return the nearest ancestors, the nearest first, then others."""
+    line = {ancestor for parent in parents for ancestor in tree.ancestors(parent)} - {*parents}
+    nearest = heapq.nlargest(settings.ancestors, line)
+    tried = (agent.id for agent in tree.agents if tree.own(agent.id).n)
+    pool = heapq.nsmallest(POOL, tried, key=lambda agent: (-tree.own_resolved[agent], agent))
+    pool = [agent for agent in pool if agent not in {*parents, *nearest}]
+    count = max(settings.others, needs.relatives, needs.archive)
+    if needs.archive:
+        return (*nearest, *_choose_diverse(tree, parents[0], pool, count))
+    wanted = _find_failed_tasks(tree, parents[0]) if needs.relatives else ()
+    return (*nearest, *_rank_agents(tree, pool, count, wanted))
+
+
+def _rank_agents(
+    tree: Tree, pool: Sequence[AgentId], count: int, wanted: Collection[TaskId] = ()
+) -> list[AgentId]:
+    """Return the agents that resolved most of the wanted tasks; ties go by the lower end of their rate's interval."""
+
+    def rank(agent: AgentId) -> tuple[int, float, int]:
+        solved = sum(tree.verdict(agent, task) is Verdict.RESOLVED for task in wanted)
+        return -solved, -wilson(tree.own(agent))[0], agent
+
+    return heapq.nsmallest(count, pool, key=rank)
+
+
+def _choose_diverse(tree: Tree, parent: AgentId, pool: Sequence[AgentId], count: int) -> list[AgentId]:
+    """Return half the best agents, then repeatedly the agent farthest from its nearest chosen one."""
+    from dgm.policies.published import outcome_distances  # it loads numpy
+
+    ranked = _rank_agents(tree, pool, len(pool))
+    chosen = ranked[: math.ceil(count / 2)]
+    row = {agent: number for number, agent in enumerate([*ranked, parent])}
+    apart = outcome_distances(tree, list(row)).clip(max=1.0).tolist()  # 1 without enough common tasks
+    known, others = [parent, *chosen], ranked[len(chosen) :]
+    while len(chosen) < count and others:
+        # Among equally far agents take the better: the first in this order.
+        farthest = max(others, key=lambda agent: min(apart[row[agent]][row[other]] for other in known))
+        chosen.append(farthest)
+        known.append(farthest)
+        others.remove(farthest)
+    return chosen
+
+
+def _find_failed_tasks(tree: Tree, agent: AgentId) -> set[TaskId]:
+    return {task for task, verdict in tree.verdicts(agent).items() if verdict is Verdict.UNRESOLVED}
+
+
+def _sample_cases(evaluations: Evaluations, wanted: Sequence[set[TaskId]], rng: Random) -> list[ActionId]:
+    """Return cases of another agent: tasks that it resolved and the first parent failed, then any others.
+
+    Args:
+        evaluations: of the agent.
+        wanted: sets of the parent's failed tasks; the first one counts of which the agent resolved a task.
+        rng: the random stream.
+    """
+    solved: list[ActionId] = []
+    for tasks in wanted:
+        solved = [
+            number
+            for number, each in evaluations.items()
+            if each.verdict is Verdict.RESOLVED and each.task in tasks
+        ]
+        if solved:
+            break
+    cases = rng.sample(solved, min(SOLVED_CASES, len(solved)))
+    rest = [number for number in evaluations if number not in cases]
+    return [*cases, *rng.sample(rest, min(CASES - len(cases), len(rest)))]
+
+
+def _choose_aim(run: Run, what: Expand, parents_own: Evaluations, aims: Sequence[str], rng: Random) -> Expand:
+    """Return the expansion with one kind of entry and its evaluation; unchanged if nothing has failed.
+
+    Source: ``choose_selfimproves`` of the program of arXiv:2505.22954.
+    """
+    failed = {number: each for number, each in parents_own.items() if each.verdict is Verdict.UNRESOLVED}
+    if not aims or not failed:
+        return what
+    empty = [number for number, each in failed.items() if each.cost.traces.get("patch", _NOTHING) == _NOTHING]
+    if empty and len(empty) >= EMPTY_SHARE * len(parents_own) and rng.random() < SHARE:
+        return replace(what, aim=EMPTY, case=rng.choice(empty))
+    if rng.random() < SHARE:
+        return replace(what, aim=STOCHASTIC, case=NO_ACTION)
+    full = [number for number, each in failed.items() if _read_program_end(run, each).context]
+    if full and rng.random() < SHARE:
+        return replace(what, aim=CONTEXT, case=rng.choice(full))
+    wrong = [number for number in failed if number not in empty]
+    return replace(what, aim=UNRESOLVED, case=rng.choice(wrong or empty))
+
+
+def _choose_probes(past: Sequence[Evaluations], count: int, rng: Random) -> tuple[TaskId, ...]:
+    """Return tasks that every parent resolved at each of its tries."""
+    always = [
+        {each.task for each in evaluations.values()}
+        - {each.task for each in evaluations.values() if each.verdict is not Verdict.RESOLVED}
+        for evaluations in past
+    ]
+    common = sorted(set.intersection(*always)) if count else []
+    return tuple(rng.sample(common, min(count, len(common))))
+
+
+def read_brief(
+    run: Run, benchmark: Benchmark, action: ActionId, what: Expand, settings: EvidenceSettings
+) -> Brief:
+    """Return the inputs of an expansion's operator, as they were known when it was first started; used in a thread.
+
+    Raises:
+        ArchiveCorrupt: a source or a trace is missing or damaged.
+    """
+    tree, repository = run.tree, run.repository
+    past = {agent: evaluations_of(run, agent, before=action) for agent in (*what.parents, *what.shown)}
+    members = [_read_member(run, agent, evaluations) for agent, evaluations in past.items()]
+    parents, shown = members[: len(what.parents)], members[len(what.parents) :]
+    evaluations = {number: each for own in past.values() for number, each in own.items()}
+    cases = [_read_case(run, benchmark, number, evaluations[number]) for number in what.evidence]
+    own_cases = [case for case in cases if case.evaluation.agent == what.parents[0]]
+    two = len(what.parents) == 2
+    ancestor = tree.agents[tree.common_ancestor(*what.parents)].commit if two else None
+    return Brief(
+        parents=parents,
+        evidence=evidence_folder(parents, shown, cases, settings.folder_bytes),
+        facts=count_problems(parents[0].own, own_cases),
+        child_number=tree.child_number(action),
+        members=shown,
+        cases=cases,
+        aim=what.aim,
+        case=what.case,
+        ancestor=repository.source(ancestor) if ancestor else None,
+    )
+
+
+def _read_member(run: Run, number: AgentId, evaluations: Evaluations) -> Member:
+    agent = run.tree.agents[number]
+    before = run.tree.agents[agent.parents[0]].commit if agent.parents else None
+    return Member(
+        agent=agent,
+        source=run.repository.source(agent.commit),
+        own=sum((each.tally for each in evaluations.values()), Tally()),
+        verdicts={each.task: each.verdict for each in evaluations.values() if each.attempt == 0},
+        change=run.repository.diff(before, agent.commit) if before else b"",
+    )
+
+
+def _read_case(run: Run, benchmark: Benchmark, action: ActionId, evaluation: Evaluation) -> Case:
+    digests = evaluation.cost.traces
+    traces = {name: run.traces.get(digests[name]) if name in digests else b"" for name in EVIDENCE_TRACES}
+    if "prompts" in digests:
+        traces["conversation"] = begin_with_actions(traces["conversation"])
+    problem = benchmark.task(evaluation.task).prompt
+    return Case(evaluation, problem, traces, _read_program_end(run, evaluation), action)
+
+
+def _read_program_end(run: Run, evaluation: Evaluation) -> ProgramEnd:
+    digest = evaluation.cost.traces.get("circumstances")
+    if digest is None:
+        return ProgramEnd()
+    with run.traces.reading(digest) as recorded:
+        return ProgramEnd(**recorded)
+
+
+@dataclass(slots=True)
+class _Known:
+    """An agent or a waiting child in the index."""
+
+    name: str
+    """As messages name it."""
+    child: Born
+    since: int
+    """Number of the event of its birth or proposal."""
+    until: int = sys.maxsize
+    """Number of the event that ended its wait."""
+
+
+class AgentIndex:
+    """A run's agents and waiting children by content and by syntax, at any moment; each is read once."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._read = 0
+        self._agents: list[_Known] = []
+        self._waiting: dict[ActionId, _Known] = {}
+        """Children that wait or have waited for a person."""
+        self._trees: dict[CommitId, str] = {}
+        self._keys: dict[CommitId, str] = {}
+
+    def contents(self, before: int = sys.maxsize, itself: ActionId = NO_ACTION) -> Mapping[str, str]:
+        """Return git tree id → name of every agent and waiting child at event ``before``, without ``itself``."""
+        known = self._known_at(before, itself)
+        new = [each.child.commit for each in known if each.child.commit not in self._trees]
+        self._trees.update(zip(new, self._run.repository.trees_of(new), strict=True))
+        return {self._trees[each.child.commit]: each.name for each in reversed(known)}
+
+    def syntax(self, before: int = sys.maxsize, itself: ActionId = NO_ACTION) -> Mapping[str, str]:
+        """Return ``syntax_key`` → name, for the same agents and children.
+
+        Agents without a key, or with a key of another version, get one from their sources.
+        """
+        return {self._key_of(each.child): each.name for each in reversed(self._known_at(before, itself))}
+
+    def siblings(self, parent: AgentId, before: int) -> Mapping[str, CommitId]:
+        """Return the newest children of a first parent at event ``before``, waiting ones included: name → commit."""
+        known = self._known_at(before)
+        children = [each for each in known if each.child.parents[:1] == (parent,)][-SIBLINGS:]
+        # Not by name: a waiting child may be an agent by the time of a replay.
+        return {each.name: each.child.commit for each in sorted(children, key=lambda each: each.child.commit)}
+
+    def find_twin(self, content: str, syntax: str, itself: ActionId = NO_ACTION) -> tuple[str, str]:
+        """Return the stage at which a child about to be born fails as a copy, and why; two empty texts if it is new.
+
+        Args:
+            content: git tree id of its source.
+            syntax: its ``syntax_key``; empty if it is not to be compared.
+            itself: its action, if it waits.
+        """
+        if same := self.contents(itself=itself).get(content):
+            return "duplicate", f"the same content as {same}, which was there first"
+        if syntax and (same := self.syntax(itself=itself).get(syntax)):
+            why = f"but for comments, docstrings and layout the same as {same}, which was there first"
+            return "syntax", why
+        return "", ""
+
+    def _key_of(self, child: Born) -> str:
+        if child.commit not in self._keys:
+            recorded = child.syntax.startswith(VERSION)
+            source = self._run.repository.source
+            self._keys[child.commit] = child.syntax if recorded else syntax_key(source(child.commit))
+        return self._keys[child.commit]
+
+    def _known_at(self, before: int, itself: ActionId = NO_ACTION) -> list[_Known]:
+        """Return the agents, then the waiting children."""
+        self._catch_up()
+        waiting = (each for action, each in self._waiting.items() if action != itself)
+        return [each for each in (*self._agents, *waiting) if each.since < before <= each.until]
+
+    def _catch_up(self) -> None:
+        kinds = "kind IN ('agent_born', 'agent_stillborn', 'child_proposed') AND seq > ?"
+        for recorded in self._run.store.select(kinds, (self._read,)):
+            self._read = recorded.seq
+            match recorded.event:
+                case ChildProposed(action, child):
+                    name = f"the child of action {action}"
+                    self._waiting[action] = _Known(name, child, recorded.seq)
+                case AgentBorn(action, agent, child):
+                    self._end_wait(action, recorded.seq)
+                    self._agents.append(_Known(f"agent {agent}", child, recorded.seq))
+                case AgentStillborn(action):
+                    self._end_wait(action, recorded.seq)
+                case _:
+                    pass
+
+    def _end_wait(self, action: ActionId, seq: int) -> None:
+        if action in self._waiting:
+            self._waiting[action].until = seq
