@@ -143,7 +143,9 @@ def _copy_file(path: Path, target: Path) -> None:
 
 
 def _rewrite_log(source: Path, target: Path) -> None:
-    name = FILE if (source / FILE).exists() else earlier.LOG
+    name = earlier.LOG if (source / earlier.LOG).exists() else FILE
+    if not (source / name).exists():
+        raise ArchiveCorrupt(f"{source / name}: missing")
     with tempfile.TemporaryDirectory(prefix=".", dir=target.parent) as scratch:
         # Only these two files: SQLite can be led by any other beside them to files outside this folder.
         for end in ("", "-wal"):

@@ -1,13 +1,13 @@
 """Every decision of a run comes out the same when it is asked again; what was changed is named."""
 
-import json
 import sqlite3
 from contextlib import closing
 
 import pytest
+from msgspec import structs
 
 from dgm.analysis.budgets import Reason
-from dgm.archive.events import ActionStarted, RunStarted, RunStopped, TaskGraded
+from dgm.archive.events import ActionStarted, RunStarted, RunStopped, TaskGraded, encode
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import AgentId, Budget, Entry, Evaluate, Expand
@@ -119,8 +119,8 @@ def test_a_decision_that_was_forged_is_the_first_that_differs(run):
     forged = next(item for item in starts(run)[6:] if isinstance(item.event.action, Evaluate))
     with closing(sqlite3.connect(run.folder / "run.db")) as log, log:
         log.execute("DROP TRIGGER events_are_never_changed")
-        body = json.loads(log.execute("SELECT body FROM events WHERE seq = ?", (forged.seq,)).fetchone()[0])
-        body = json.dumps(body | {"task": "task-forged"})
+        what = structs.replace(forged.event.action, task="task-forged")
+        body = encode(structs.replace(forged.event, action=what)).decode()
         log.execute("UPDATE events SET body = ? WHERE seq = ?", (body, forged.seq))
     found = replay_decisions(run, named("hgm"), Settings(workers=1))
     assert found.first.seq == forged.seq

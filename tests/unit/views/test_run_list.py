@@ -26,7 +26,9 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         child(run)
     for name in ("foreign", "newer", "broken", "odd", "exam"):
         shutil.copytree(folder / "cut", folder / name)
-    (folder / "foreign" / "run.lock").write_text('{"pid": 7, "host": "gpu-7\\u001b[31m"}')
+    (folder / "foreign" / "run.lock").write_text(
+        '{"pid": 7, "host": "gpu-7\\u001b[31m", "machine": "another"}'
+    )
     with closing(sqlite3.connect(folder / "newer" / "run.db")) as connection:
         connection.execute("PRAGMA user_version = 99")
     (folder / "broken" / "run.db").write_bytes(b"SQLite format 3\0" + bytes(5_000))
