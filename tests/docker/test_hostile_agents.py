@@ -178,7 +178,7 @@ def test_the_archive_is_sound(played):
         "run.db-shm",
         "run.lock",
     }
-    assert kept == {"run.json", "run.db", "agents.git", "traces"}
+    assert kept == {"run.json", "run.db", "agents.git"}
     assert not (played.run.folder / "agents.git" / "hooks").exists()
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -181,7 +182,8 @@ def test_one_damaged_trace_is_missed_alone(example_copy: Path, opened: Run) -> N
     event = opened.store.graded(best)[0].event
     assert isinstance(event, TaskGraded)
     digest = event.outcome.cost.traces["patch"]
-    (example_copy / "traces" / digest[:2] / f"{digest[2:]}.z").write_bytes(b"no zlib stream")
+    with closing(sqlite3.connect(example_copy / "run.db")) as log, log:
+        log.execute("UPDATE blobs SET zlib = x'00' WHERE sha256 = ?", (digest,))
 
     async def look(browser: Browser, pilot: Pilot[None]) -> None:
         text = await show_attempt(browser, pilot, best, event.action)
