@@ -37,13 +37,11 @@ from dgm.protocols import Benchmark, LentModel, Needs, Operator, SandboxEngine
 from dgm.sandboxes.choose import choose, publish_live
 from dgm.sandboxes.engine_address import note_engine
 from dgm.sandboxes.threads import allow_threads
-from dgm.search import run_settings
-from dgm.search.endless import check_budget_ends_run
 from dgm.search.loop import LoopHooks, Search
-from dgm.search.model_checks import prices_of
 from dgm.search.outage import GatewayAvailability
 from dgm.search.prepare import AgentIndex
 from dgm.search.run_controller import RunController
+from dgm.search.start import check_budget_ends_run, prices_of, settings_of
 from dgm.worker.session import LentModels, call_limits, open_session
 from dgm.worker.worker import Worker, commit_seed
 
@@ -137,11 +135,6 @@ def _finish_creation(run: Run, settings: Settings, parts: RunParts) -> None:
         run.append(_run_started_event(settings, settings.budget.budget(), parts.benchmark, resumed=False))
     if not run.tree.agents:
         run.append(run.birth(commit_seed(run, read_seed(seed_of(settings))), ActionId(0)))
-
-
-def settings_of(run: Run) -> Settings:
-    """Return the current settings of a run; see ``dgm.search.run_settings``."""
-    return run_settings.settings_of(run)
 
 
 def operators_of(run: Run, settings: Settings) -> Mapping[str, Operator]:
@@ -241,7 +234,6 @@ def record_of(folder: Path, settings: Settings, parts: RunParts) -> Mapping[str,
             "benchmark": parts.benchmark.version,
             **({OFFLINE: OFFLINE_VERSION} if OFFLINE in all_names(settings) else {}),
         },
-        run_settings.NATIVE_NAMES: True,
         PROMPTS: load_shipped(),
         **({OBJECTS: objects} if (objects := _object_versions(settings)) else {}),
     }
@@ -297,7 +289,7 @@ async def open_worker(
         journal,
         Ledger(prices_of(settings), lambda: run.tree.spend, lambda: run.tree.budget),
         call_limits(settings.limits),
-        LendingRules(settings.models.aliases, drawing_of(settings), run_settings.fixed_name_of(run)),
+        LendingRules(settings.models.aliases, drawing_of(settings)),
         run.tree.model_facts.abilities,
     )
     async with (

@@ -28,12 +28,16 @@ from dgm.models.reach import list_reach
 from dgm.paths import NOT_RUNS
 from dgm.protocols import Checked
 from dgm.sandboxes.engine_address import check_engine
-from dgm.search.endless import check_budget_ends_run
-from dgm.search.loop import Search
+from dgm.search.loop import Search, perform_until_stopped
 from dgm.search.mending import change_event, withdraw_refused_verdicts
-from dgm.search.model_checks import check_models, note_checks, worst_of_checks
-from dgm.search.run_settings import require_consent
-from dgm.search.stopping import perform_until_stopped
+from dgm.search.start import (
+    check_budget_ends_run,
+    check_models,
+    note_checks,
+    require_consent,
+    settings_of,
+    worst_of_checks,
+)
 from dgm.worker.agent_check import rehearse
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
@@ -134,7 +138,7 @@ async def prepare_again(
     require_consent(run, settings)
     remember_own(list_reach(settings))
     settings = name_models(settings, watcher)
-    event = change_event(assemble.settings_of(run), settings)
+    event = change_event(settings_of(run), settings)
     check_budget_ends_run(budget, settings)
     parts = await _open_parts_again(
         run, settings, watcher, changed="sandbox" in event.settings if event else False

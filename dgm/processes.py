@@ -82,10 +82,20 @@ def run_apart(
         except BaseException:
             # Not reaped yet, so the group is still its own, even if the program has ended and others hold its output.
             if process.returncode is None:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(process.pid, signal.SIGKILL)
+                _kill_group(process.pid)
             raise
     return subprocess.CompletedProcess(command, process.returncode, out, errors)
+
+
+def kill_group(process: "subprocess.Popen[bytes]") -> None:
+    """Kill a program of ``start_apart`` with what it has started, unless it has ended."""
+    if process.poll() is None:
+        _kill_group(process.pid)
+
+
+def _kill_group(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
 
 
 def _communicate(process: "subprocess.Popen[bytes]", given: bytes, timeout_s: float) -> tuple[bytes, bytes]:

@@ -8,8 +8,7 @@ from dgm.archive.events import ActionStarted, AgentBorn, AgentStillborn, ChildPr
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.domain import ActionId, AgentId, Cost, Expand, Usage
-from dgm.stats import paired_bootstrap
-from dgm.stats.better import JUDGED
+from dgm.stats import JUDGED, paired_bootstrap
 
 VETTING = "vetting"
 """Name of the trace of an expansion that records the time of each stage."""

@@ -35,8 +35,8 @@ from dgm.api.evaluation_session import EvaluationSession, select_tasks
 from dgm.api.running import run_session
 from dgm.api.watcher import OnEvent, Watcher
 from dgm.archive.durable import write_durably
-from dgm.archive.repository import tree_id
 from dgm.archive.run import Run
+from dgm.archive.snapshots import tree_id
 from dgm.domain import Snapshot, Split, Task
 from dgm.errors import UserError
 from dgm.evaluation.ablation import DIFFERENCE, Effect, PartEffect, fewest_tasks, judge_parts, tasks_to_show

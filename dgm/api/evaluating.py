@@ -35,8 +35,8 @@ from dgm.api.watcher import OnEvent, Watcher
 from dgm.archive.durable import write_durably
 from dgm.archive.events import Recorded
 from dgm.archive.finding import archive_folders, check_unpacked, find_run, locate_run
-from dgm.archive.repository import tree_id
 from dgm.archive.run import Run
+from dgm.archive.snapshots import tree_id
 from dgm.archive.this_machine import machine_name
 from dgm.benchmarks.opening import make_paths_absolute
 from dgm.config import Settings
@@ -61,10 +61,9 @@ from dgm.protocols import Benchmark
 from dgm.replay.again import choose_sandbox
 from dgm.sandboxes.engine_address import use_engine
 from dgm.search.loop import LoopHooks, Search
-from dgm.search.model_checks import note_checks
 from dgm.search.outage import GatewayAvailability
 from dgm.search.run_controller import RunController
-from dgm.search.run_settings import require_consent
+from dgm.search.start import note_checks, require_consent, settings_of
 from dgm.simulation import check_performed
 from dgm.views.evaluation import EvaluationView
 from dgm.worker.agent_check import rehearse
@@ -317,7 +316,7 @@ def build_settings(
         ConsentNeeded: the run may be a stranger's, and names addresses of its own.
         UserError: a setting is unknown, does not fit or may not be set here.
     """
-    before = assemble.settings_of(run) if run else Settings()
+    before = settings_of(run) if run else Settings()
     base = before.model_dump(mode="json")
     # An evaluation neither improves nor diagnoses: no other model needs to be there, or be paid.
     base["model"] = chosen.model or names_by_role(before)["solve"]

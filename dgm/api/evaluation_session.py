@@ -26,9 +26,8 @@ from dgm.evaluation.results import AgentResult, collect_results, compare_first_a
 from dgm.evaluation.schedule import EvaluationPlan, EvaluationProgress
 from dgm.models.reach import list_reach
 from dgm.protocols import Benchmark
-from dgm.search.loop import Search
-from dgm.search.model_checks import check_models, note_checks
-from dgm.search.stopping import perform_until_stopped
+from dgm.search.loop import Search, perform_until_stopped
+from dgm.search.start import check_models, note_checks
 from dgm.views.evaluation import AgentEvaluation, EvaluationView, PairedTallies
 from dgm.views.values import UsageView
 

@@ -30,12 +30,10 @@ from dgm.evaluation.control import (
 from dgm.evaluation.schedule import EvaluationProgress, enter_agent, find_entered
 from dgm.models.choose import BUILTIN, names_by_role
 from dgm.render import fmt
-from dgm.search.loop import LoopHooks, Search
-from dgm.search.model_checks import check_models, note_checks
+from dgm.search.loop import LoopHooks, Search, perform_until_stopped
 from dgm.search.outage import GatewayAvailability
 from dgm.search.run_controller import RunController
-from dgm.search.run_settings import require_consent
-from dgm.search.stopping import perform_until_stopped
+from dgm.search.start import check_models, note_checks, require_consent, settings_of
 from dgm.simulation import check_performed
 from dgm.views.holdout import holdout_exists
 
@@ -66,7 +64,7 @@ async def perform_holdout(
         Infrastructure: a model does not answer now.
     """
     check_performed(run)
-    settings = assemble.settings_of(run)
+    settings = settings_of(run)
     if workers is not None:
         settings = settings.model_copy(update={"workers": workers})
     control = choose_control(run, settings, control_attempts) if control_attempts else None

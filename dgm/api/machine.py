@@ -39,7 +39,7 @@ from dgm.sandboxes.engine_address import (
 )
 from dgm.sandboxes.probes import DiagnosisRow, is_fit, probe, probe_images
 from dgm.sandboxes.ray_address import NAME as RAY
-from dgm.search.model_checks import check_models, prices_of
+from dgm.search.start import check_models, prices_of
 from dgm.steps import OnStep, Step, ignore
 from dgm.views.machine import (
     CheckRow,

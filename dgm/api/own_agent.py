@@ -23,7 +23,7 @@ from dgm.paths import asset, seed_folder
 from dgm.protocols import Completed, DryCalls, SandboxEngine, Work
 from dgm.render import fmt
 from dgm.sandboxes.choose import choose
-from dgm.search.model_checks import prices_of
+from dgm.search.start import prices_of
 from dgm.steps import OnStep, Step, ignore
 from dgm.views.own_agent import AgentCheckView, Finding, NewAgentView
 from dgm.worker.agent_check import Inspection, find_start_seconds, inspect_agent

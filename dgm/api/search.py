@@ -25,6 +25,7 @@ from dgm.models.scripted import Script
 from dgm.protocols import Benchmark, Operator
 from dgm.sandboxes.engine_address import use_engine
 from dgm.search.mending import SETTABLE
+from dgm.search.start import settings_of
 
 LIMITS = ("evaluations", "agents", "usd", "tokens", "hours", "until_score", "patience")
 """Settings of the section ``budget`` that a later session may change."""
@@ -82,7 +83,7 @@ class Evolution(Results):
             with use_engine(engine), Run.open(self.folder, write=True) as opened:
                 launch.check_is_search(opened)
                 new_limits = changes.pop("budget", {})
-                new = _change_settings(assemble.settings_of(opened), changes)
+                new = _change_settings(settings_of(opened), changes)
                 new_budget = change_budget(assemble.budget_of(opened, new), new_limits)
                 prepared = await launch.prepare_again(opened, new, new_budget, watcher, regrade=regrade)
                 return await launch.perform(opened, prepared, watcher)

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from pydantic import Field
 
-from dgm import assemble
 from dgm.analysis.best import find_agent
 from dgm.api.agents import RunAgent
 from dgm.api.arguments import (
@@ -37,7 +36,7 @@ from dgm.render import fmt
 from dgm.render.safe import neutralise
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.engine_address import use_engine
-from dgm.search.run_settings import require_consent
+from dgm.search.start import require_consent, settings_of
 from dgm.simulation import check_performed
 from dgm.views.values import UsageView, View
 from dgm.worker import solving
@@ -200,7 +199,7 @@ def _build_settings(
         ConsentNeeded: the run may be a stranger's, and names addresses of its own.
         UserError: a setting does not fit, or a model that costs money may not be used.
     """
-    base = assemble.settings_of(run).model_dump(mode="json")
+    base = settings_of(run).model_dump(mode="json")
     if model:
         base["model"] = model
         base["models"] |= {"solve": None}

@@ -11,7 +11,7 @@ from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.consents import Subject
 from dgm.errors import UserError
 from dgm.models.reach import file_models, list_reach
-from dgm.search.run_settings import settings_of
+from dgm.search.start import settings_of
 
 
 def trust(name: str | Path, *, network: bool = False) -> Sequence[str]:

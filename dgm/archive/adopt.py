@@ -21,10 +21,10 @@ from msgspec import Meta, Struct
 from dgm.archive import earlier
 from dgm.archive.durable import make_folder, sync_file, write_durably
 from dgm.archive.events import SCHEMA_VERSION, Recorded, decode, traces_of
-from dgm.archive.git_process import run_git
+from dgm.archive.git import Objects
 from dgm.archive.history import find_unborn
 from dgm.archive.log import APPLICATION_ID, FILE, translate_errors, write_log
-from dgm.archive.objects import make_repository
+from dgm.archive.repository import make_repository
 from dgm.archive.run import Run, RunKind, read_config
 from dgm.archive.verifying import verify
 from dgm.bounded_reading import open_file, read_file
@@ -123,8 +123,7 @@ def _import_objects(source: Path, repository: Path) -> None:
         name = path.relative_to(source / "objects")
         if _PACK.fullmatch(str(name)):
             _copy_file(path, objects / name)
-            run_git(
-                repository,
+            Objects(repository).run(
                 "index-pack",
                 "--strict",
                 f"--max-input-size={MAX_BYTES}",

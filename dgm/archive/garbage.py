@@ -18,7 +18,7 @@ from dgm.archive.history import find_unborn
 from dgm.archive.lock import STOP_FILE
 from dgm.archive.repository import AgentRepository
 from dgm.archive.run import Run
-from dgm.domain import COMMIT, CommitId
+from dgm.domain import CommitId
 
 OBJECT = "git objects that no agent needs"
 FILE = "files that were not finished"
@@ -56,6 +56,8 @@ class Leftover:
     what: str
     size_bytes: int
     """Size on disk in bytes."""
+    commits: tuple[CommitId, ...] = ()
+    """For ``OBJECT``: the commits that the repository ``path`` must keep."""
 
 
 def find_nested_runs(folder: Path) -> list[Path]:
@@ -108,7 +110,9 @@ def remove_leftover(left: Leftover) -> None:
         OSError: it cannot be removed.
     """
     with contextlib.suppress(FileNotFoundError):
-        if _is_folder(left.path):
+        if left.what == OBJECT:
+            AgentRepository(left.path).remove_unneeded(left.commits)
+        elif _is_folder(left.path):
             shutil.rmtree(left.path)
         elif stat.S_ISREG(left.path.lstat().st_mode):
             left.path.unlink()
@@ -134,14 +138,9 @@ def _measure_path(path: Path) -> tuple[int, float]:
 
 
 def _find_unused_objects(repository: Path, commits: set[CommitId]) -> Iterator[Leftover]:
-    objects = repository / "objects"
-    if not (_is_folder(repository) and _is_folder(objects)) or not any(_find_hex_folders(objects, 2)):
-        return
-    # Keep a commit that an event names even if its ref is lost.
-    for name in AgentRepository(repository).find_prunable(commits):
-        path = objects / name[:2] / name[2:]
-        if COMMIT.fullmatch(name) and _is_folder(path.parent) and _is_file(path):
-            yield Leftover(path, OBJECT, disk_bytes(path))
+    sizes = AgentRepository(repository).find_unneeded(commits)
+    if sizes:
+        yield Leftover(repository, OBJECT, sum(sizes.values()), tuple(commits))
 
 
 def _find_unfinished_files(folder: Path) -> Iterator[Leftover]:

@@ -1,33 +1,27 @@
 """Three-way merge of two agents' sources, path by path, against a common ancestor's: snapshots as values.
 
-Contents may be hostile. Git runs on three files with names of our own in a scratch folder outside any repository. So no
-attribute, driver or configuration takes effect. Links are never followed and never merged. The caller decides what a
+Contents may be hostile. Git runs on three files with names of our own in a scratch folder, so no attribute or driver
+takes effect. Links are never followed and never merged. The caller decides what a
 conflict means and who settles it. Renames are not detected: a rename is a removal and an addition.
 """
 
 import re
-import subprocess
-import tempfile
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import count
-from pathlib import Path
 from typing import TypeVar
 
-from dgm.archive.git_process import environment
+from dgm.archive.repository import scratch_objects
 from dgm.archive.snapshots import LINK
 from dgm.domain import Entry, Snapshot
-from dgm.errors import Infrastructure, UserError
-from dgm.processes import run_apart
 
 LABELS = ("first parent", "ancestor", "second parent")
 """Labels after the conflict markers ``<<<<<<<``, ``|||||||`` and ``>>>>>>>``."""
 _MARKER = 7
 """Usual length of a marker in characters; longer if a file already contains such lines."""
 _LIKE_MARKERS = re.compile(rb"^([<|=>])\1{6,}(?=[ \r\n]|\Z)", re.MULTILINE)
-_TIMEOUT_S = 120.0
 _MOST_CONFLICTS = 127
 """Largest exit code of ``git merge-file`` after a successful merge; a larger one means that it failed."""
 _T = TypeVar("_T")
@@ -146,41 +140,28 @@ def _is_text(data: bytes) -> bool:
 
 def _merge_lines(base: bytes, ours: bytes, theirs: bytes) -> tuple[bytes, int, tuple[bytes, ...]]:
     """Return the merged text, the number of places in conflict (up to 127), and the markers of this text."""
-    taken = {len(found[0]) for text in (base, ours, theirs) for found in _LIKE_MARKERS.finditer(text)}
-    size = next(size for size in count(_MARKER) if size not in taken)
-    with tempfile.TemporaryDirectory(prefix="dgm-merging-") as name:
-        for file, text in (("ours", ours), ("base", base), ("theirs", theirs)):
-            Path(name, file).write_bytes(text)
-        merged, places = _merge_file(Path(name), size)
-    first, ancestor, second = (label.encode() for label in LABELS)
-    markers = (
-        b"<" * size + b" " + first,
-        b"|" * size + b" " + ancestor,
-        b"=" * size,
-        b">" * size + b" " + second,
-    )
-    return merged, places, markers
-
-
-def _merge_file(folder: Path, size: int) -> tuple[bytes, int]:
+    sizes = {len(marker[0]) for text in (base, ours, theirs) for marker in _LIKE_MARKERS.finditer(text)}
+    size = next(size for size in count(_MARKER) if size not in sizes)
     labels = [word for label in LABELS for word in ("-L", label)]
-    command = ["git", "merge-file", "-p", "-q", "--diff3", f"--marker-size={size}", *labels]
-    try:
-        done = run_apart(
-            [*command, "ours", "base", "theirs"],
-            # Git searches for a repository, and would read the configuration of one that contains the scratch folder.
-            env=environment() | {"GIT_DIR": "/nonexistent"},
-            cwd=folder,
-            timeout_s=_TIMEOUT_S,
-        )
-    except FileNotFoundError as error:
-        raise UserError("git is not installed; install it with your system's package manager") from error
-    except subprocess.TimeoutExpired as error:
-        raise Infrastructure(f"git merge-file took more than {_TIMEOUT_S:.0f} s") from error
-    if not 0 <= done.returncode <= _MOST_CONFLICTS:
-        said = done.stderr.decode(errors="replace").strip().split("\n", 1)[0]
-        raise Infrastructure(f"git merge-file: {said or f'exit code {done.returncode}'}")
-    return done.stdout, done.returncode
+    with scratch_objects() as scratch:
+        for file, text in (("ours", ours), ("base", base), ("theirs", theirs)):
+            (scratch.repository / file).write_bytes(text)
+        words = [
+            "merge-file",
+            "-p",
+            "-q",
+            "--diff3",
+            f"--marker-size={size}",
+            *labels,
+            "ours",
+            "base",
+            "theirs",
+        ]
+        merged = scratch.run(*words, highest_status=_MOST_CONFLICTS)
+    first, ancestor, second = (b" " + label.encode() for label in LABELS)
+    markers = (b"<" * size + first, b"|" * size + ancestor, b"=" * size, b">" * size + second)
+    places = sum(line.rstrip(b"\r") == markers[0] for line in merged.split(b"\n"))
+    return merged, min(places, _MOST_CONFLICTS), markers
 
 
 def _find_blocking_files(files: AbstractSet[str]) -> list[str]:

@@ -110,7 +110,7 @@ def unpack(file: Path, folder: Path) -> Manifest:
         raise UserError(f"{folder}: already exists; choose another folder")
     make_runs_folder(folder.parent)
     try:
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as scratch:
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.dgm.", dir=folder.parent) as scratch:
             content, draft = Path(scratch, "pack"), Path(scratch, "run")
             with PackReader(file) as packed:
                 for member, pieces in packed.members():

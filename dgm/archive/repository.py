@@ -1,35 +1,24 @@
-"""``agents.git``: an agent is a commit, its parents are the commit's parents, its ref is ``agents/<id>``.
+"""``agents.git``: every agent is a commit, its parents are the commit's parents, its ref is ``agents/<id>``.
 
-Git runs only to read, on object ids, with no configuration except dgm's. No hook, filter, attribute, text conversion or
-submodule of an agent's tree takes effect on the host. The folder may come from a stranger: refs are read here, and
-git sees its objects only.
+A snapshot goes in by ``git fast-import`` and comes out by ``git cat-file``. No content of an agent's tree has a meaning
+for git on the host.
 """
 
+import itertools
 import os
 import re
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
-from dgm.archive.durable import write_durably
-from dgm.archive.git_process import GitObjects, ObjectFolder, run_git
+from dgm.archive.durable import make_folder, sync_folder, write_durably
+from dgm.archive.git import EMPTY, OBJECT, Objects, clean_environment, first_line, quote_name, run_git
 from dgm.archive.lock import error_of_write
-from dgm.archive.objects import (
-    durable_writer,
-    keep_differing_files,
-    make_repository,
-    object_id,
-    parse_tree,
-    put_commit,
-    put_tree,
-    scratch_writer,
-    storable,
-)
-from dgm.archive.snapshots import FILE, LINK, MAX_BYTES, MAX_FILES, PROGRAM
-from dgm.bounded_reading import read_file
-from dgm.domain import COMMIT, ActionId, AgentId, CommitId, Entry, Snapshot
-from dgm.errors import ArchiveCorrupt
+from dgm.archive.snapshots import FILE, LINK, MAX_BYTES, MAX_FILES, PROGRAM, storable
+from dgm.domain import ActionId, AgentId, CommitId, Entry, Snapshot
+from dgm.errors import ArchiveCorrupt, Infrastructure
 
 _DIFF = (
     "diff-tree",
@@ -40,10 +29,16 @@ _DIFF = (
     "--no-renames",
     "--no-ext-diff",
     "--no-textconv",
-    "--end-of-options",
 )
+_APPLY = ("apply", "--cached", "--whitespace=nowarn", "-")
+_MESSAGE = b"An agent of dgm\n"
+_SIGNATURES = b"author dgm <dgm@localhost> 0 +0000\ncommitter dgm <dgm@localhost> 0 +0000"
+_PARENTS = (b"from", *itertools.repeat(b"merge", 15))
+_MOST_PACKS = 20
+"""Each commit is a pack; more of them are put together, because git searches all of them."""
 _FOLDER = 0o40000
-_PACKED = re.compile(r"([0-9a-f]{40}) refs/heads/(agents|waiting)/([0-9]{1,9})")
+_MODES = {b"%o" % mode for mode in (FILE, PROGRAM, LINK, _FOLDER)}
+_REF = re.compile(r"refs/heads/\w+/([0-9]{1,9}) ([0-9a-f]{40})")
 
 
 class AgentRepository:
@@ -52,7 +47,8 @@ class AgentRepository:
     def __init__(self, folder: Path, below: Path | None = None) -> None:
         """Use the repository in ``folder``, and read what it lacks from the ``agents.git`` ``below``."""
         self._folder = folder
-        self._objects = ObjectFolder(folder, below)
+        self._below = below
+        self._writing = threading.Lock()
 
     @classmethod
     def create(cls, folder: Path) -> "AgentRepository":
@@ -66,10 +62,19 @@ class AgentRepository:
         Entries in a ``.git`` (in any spelling) are dropped, because git cannot hold them.
 
         Raises:
+            UserError: a name is invalid in a folder, or is both a file and a folder; or git is not installed.
             Infrastructure: the disk is full or failing.
         """
-        put = durable_writer(self._folder / "objects")
-        return put_commit(put_tree(storable(files), put), parents, put)
+        objects, packs = (
+            Objects(self._folder, self._below, error=Infrastructure),
+            self._folder / "objects" / "pack",
+        )
+        with self._writing:
+            (commit,) = _import_commits(objects, [(storable(files), parents)])
+            sync_folder(packs)
+            if self._below is None and len(list(packs.glob("*.pack"))) > _MOST_PACKS:
+                objects.run("repack", "-d", "-n", "-q", "--geometric=2")
+        return commit
 
     def name(self, agent: AgentId, commit: CommitId) -> None:
         """Point ``refs/heads/agents/<id>`` at a commit, durably.
@@ -95,13 +100,25 @@ class AgentRepository:
         except OSError as error:
             raise error_of_write(path, error) from error
 
+    @property
+    def _waiting(self) -> Path:
+        return self._folder / "refs" / "heads" / "waiting"
+
+    def refs(self) -> Mapping[AgentId, CommitId]:
+        """Return the commits that the refs ``agents/<id>`` point at."""
+        return {AgentId(agent): commit for agent, commit in self._read_refs("agents").items()}
+
     def waiting_refs(self) -> Mapping[ActionId, CommitId]:
         """Return the commits that the refs ``waiting/<action>`` point at."""
         return {ActionId(action): commit for action, commit in self._read_refs("waiting").items()}
 
-    @property
-    def _waiting(self) -> Path:
-        return self._folder / "refs" / "heads" / "waiting"
+    def _read_refs(self, kind: str) -> Mapping[int, CommitId]:
+        words = ["for-each-ref", "--format=%(refname) %(objectname)", f"refs/heads/{kind}/"]
+        done = run_git(self._folder, clean_environment() | {"GIT_COMMON_DIR": "."}, words)
+        if done.returncode:
+            raise ArchiveCorrupt(f"{self._folder}: git for-each-ref: {first_line(done.stderr)}")
+        refs = filter(None, map(_REF.fullmatch, done.stdout.decode("ascii", "replace").splitlines()))
+        return dict(sorted((int(ref[1]), CommitId(ref[2])) for ref in refs))
 
     def source(self, commit: CommitId) -> Snapshot:
         """Return an agent's source, byte for byte.
@@ -123,18 +140,17 @@ class AgentRepository:
             for commit in commits:
                 yield objects.tree_of(commit)
 
-    def objects(self) -> GitObjects:
-        """Return a process that reads many objects; ``with`` ends it."""
-        return GitObjects(self._objects)
+    def objects(self) -> Objects:
+        """Return the objects, for many calls."""
+        return Objects(self._folder, self._below)
 
     def diff(self, before: CommitId, after: CommitId) -> bytes:
         """Return the patch from one agent's source to another's, including binary files.
 
         Raises:
-            ArchiveCorrupt: a commit, or an object in it, is missing, damaged or larger than an agent may be.
+            ArchiveCorrupt: a commit, or an object in it, is missing or damaged.
         """
-        with self.objects() as objects:
-            return patch(*_read_differing_files(objects, objects.tree_of(before), objects.tree_of(after)))
+        return self.objects().run(*_DIFF, *map(check_commit, (before, after)))
 
     def fsck(self) -> None:
         """Check every object.
@@ -142,67 +158,81 @@ class AgentRepository:
         Raises:
             ArchiveCorrupt: git finds a fault; the message has the first one.
         """
-        self._objects.run("fsck", "--full", "--no-dangling", "--no-progress", refs=self._all_refs())
+        commits = {*self._read_refs("agents").values(), *self._read_refs("waiting").values()}
+        self.objects().run("fsck", "--full", "--no-dangling", "--no-progress", *sorted(commits))
 
-    def find_prunable(self, kept: Iterable[CommitId]) -> Sequence[str]:
-        """Return the ids of loose objects that no ref and none of these commits needs; raises like ``fsck``."""
-        refs = self._all_refs()
-        more = sorted({*kept} - {*refs.values()})
-        lines = self._objects.run(
-            "prune", "-n", "--expire=now", "--end-of-options", *more, refs=refs
-        ).decode()
-        return [line.split(" ", 1)[0] for line in lines.splitlines()]
-
-    def pack_objects(self, commits: Iterable[CommitId], *options: str) -> bytes:
-        """Return a pack of these commits and all that they need; raises like ``fsck``."""
-        given = "".join(f"{_check_commit(commit)}\n" for commit in commits).encode()
+    def pack_objects(self, ids: Iterable[str], *options: str) -> bytes:
+        """Return a pack of these commits or trees and all that they need; raises like ``fsck``."""
+        data = "".join(f"{check_commit(object_id)}\n" for object_id in ids).encode()
         # To a file, git would write it into agents.git first, and rename it, which fails on another disk.
-        return self._objects.run("pack-objects", "--revs", "--quiet", "--stdout", *options, given=given)
+        return self.objects().run("pack-objects", "--revs", "--quiet", "--stdout", *options, data=data)
 
-    def refs(self) -> Mapping[AgentId, CommitId]:
-        """Return the commits that the refs ``agents/<id>`` point at.
+    def find_unneeded(self, commits: Iterable[CommitId]) -> Mapping[str, int]:
+        """Return the objects that no ref and none of these commits needs → bytes on disk; raises like ``fsck``."""
+        objects = self.objects()
+        stored = objects.run(
+            "cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objectsize:disk)"
+        )
+        heads = "".join(f"{commit}\n" for commit in self._needed(commits)).encode()
+        needed = objects.run("rev-list", "--objects", "--no-object-names", "--stdin", data=heads)
+        sizes = dict(line.split() for line in stored.decode().splitlines())
+        return {name: int(sizes[name]) for name in sizes.keys() - {*needed.decode().split()}}
 
-        Raises:
-            ArchiveCorrupt: a ref is a link, or names no commit.
-        """
-        return {AgentId(agent): commit for agent, commit in self._read_refs("agents").items()}
+    def remove_unneeded(self, commits: Iterable[CommitId]) -> None:
+        """Remove what ``find_unneeded`` returns: pack the rest, and remove all other files; raises like ``fsck``."""
+        packs = self._folder.absolute() / "objects" / "pack"
+        heads = "".join(f"{commit}\n" for commit in self._needed(commits)).encode()
+        pack = self.objects().run("pack-objects", "--revs", "--quiet", str(packs / "pack"), data=heads)
+        sync_folder(packs)
+        for path in [*packs.iterdir(), *packs.parent.glob("[0-9a-f][0-9a-f]/*")]:
+            if pack.decode().strip() not in path.name:
+                path.unlink()
 
-    def _all_refs(self) -> Mapping[str, CommitId]:
-        return {
-            f"{kind}/{number}": commit
-            for kind in ("agents", "waiting")
-            for number, commit in self._read_refs(kind).items()
-        }
-
-    def _read_refs(self, kind: str) -> Mapping[int, CommitId]:
-        found: dict[int, CommitId] = {}
-        with suppress(FileNotFoundError):
-            for line in read_file(self._folder / "packed-refs").decode("ascii", "replace").splitlines():
-                named = _PACKED.fullmatch(line)
-                if named and named[2] == kind:
-                    found[int(named[3])] = CommitId(named[1])
-        folder = self._folder
-        for part in ("refs", "heads", kind):
-            folder = folder / part
-            if folder.is_symlink():
-                raise ArchiveCorrupt(f"{folder}: a link, which is not followed; put the folder itself there")
-        with suppress(FileNotFoundError), os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.name.isascii() and entry.name.isdecimal() and len(entry.name) < 10:
-                    commit = read_file(folder / entry.name, 100).decode("ascii", "replace").strip()
-                    found[int(entry.name)] = _check_commit(commit, f"{folder / entry.name}: ")
-        return dict(sorted(found.items()))
+    def _needed(self, commits: Iterable[CommitId]) -> list[CommitId]:
+        # A commit that an event names counts even if its ref is lost.
+        return sorted({*commits, *self.refs().values(), *self.waiting_refs().values()})
 
 
-def _check_commit(commit: str, place: str = "") -> CommitId:
-    if not COMMIT.fullmatch(commit):
-        raise ArchiveCorrupt(f"{place}{commit[:60]!r} is not a commit (40 or 64 hexadecimal digits)")
+def make_repository(folder: Path) -> None:
+    """Make an empty bare repository whose HEAD is the seed."""
+    for part in ("objects/pack", "refs/heads/agents"):
+        make_folder(folder / part)
+    for name in ("config", "HEAD"):
+        write_durably(folder / name, (EMPTY / name).read_bytes())
+
+
+def check_commit(commit: str) -> CommitId:
+    """Return the id of an object, which is no option of git.
+
+    Raises:
+        ArchiveCorrupt: it is something else.
+    """
+    if not OBJECT.fullmatch(commit):
+        raise ArchiveCorrupt(f"{commit[:60]!r} is not a commit (40 hexadecimal digits)")
     return CommitId(commit)
 
 
-def tree_id(files: Snapshot) -> str:
-    """Return the ``AgentRepository.tree_of`` of a snapshot without storing it."""
-    return put_tree(storable(files), object_id)
+def _import_commits(
+    objects: Objects, commits: Sequence[tuple[Snapshot, Sequence[CommitId]]], *options: str
+) -> Sequence[CommitId]:
+    """Store commits whose ids depend only on their files and parents; return the ids."""
+    lines = []
+    for mark, (files, parents) in enumerate(commits, 1):
+        lines += [
+            b"commit refs/heads/new",
+            b"mark :%d" % mark,
+            _SIGNATURES,
+            b"data %d\n%b" % (len(_MESSAGE), _MESSAGE),
+        ]
+        lines += [b"%b %b" % (word, parent.encode()) for word, parent in zip(_PARENTS, parents, strict=False)]
+        lines += [b"deleteall"]
+        for name, entry in files.items():
+            head = b"M %o inline %b\ndata %d" % (entry.mode, quote_name(name), len(entry.data))
+            lines += [head, entry.data]
+        # The reset leaves no ref, and no parent for the next commit.
+        lines += [b"", b"get-mark :%d" % mark, b"reset refs/heads/new", b""]
+    output = objects.run(*options, "fast-import", "--quiet", data=b"\n".join(lines))
+    return [CommitId(name) for name in output.decode().split()]
 
 
 def patch(before: Snapshot, after: Snapshot) -> bytes:
@@ -213,12 +243,8 @@ def patch(before: Snapshot, after: Snapshot) -> bytes:
     Raises:
         UserError: a name is invalid in a folder, or git is not installed.
     """
-    old, new = keep_differing_files(storable(before), storable(after))
-    if not old and not new:
-        return b""
-    with scratch_repository() as folder:
-        put = scratch_writer(folder / "objects")
-        return run_git(folder, *_DIFF, put_tree(old, put), put_tree(new, put))
+    with _scratch_commits(before, after) as (scratch, commits):
+        return scratch.run(*_DIFF, *commits) if commits else b""
 
 
 def applying_patch(before: Snapshot, after: Snapshot) -> bytes:
@@ -228,19 +254,11 @@ def applying_patch(before: Snapshot, after: Snapshot) -> bytes:
         ArchiveCorrupt: the patch does not apply, or gives a different result; one line.
         UserError: a name is invalid in a folder, or git is not installed.
     """
-    old, new = keep_differing_files(storable(before), storable(after))
-    if not old and not new:
-        return b""
-    with scratch_repository() as folder:
-        put = scratch_writer(folder / "objects")
-        start, wanted = put_tree(old, put), put_tree(new, put)
-        diff = run_git(folder, *_DIFF, start, wanted)
-        run_git(folder, "read-tree", start)
-        try:
-            run_git(folder, "apply", "--cached", "--whitespace=nowarn", "-", given=diff)
-        except ArchiveCorrupt as error:
-            raise ArchiveCorrupt(str(error).partition(": ")[2]) from error
-        if run_git(folder, "write-tree").decode().strip() != wanted:
+    with _scratch_commits(before, after) as (scratch, commits):
+        if not commits:
+            return b""
+        diff = scratch.run(*_DIFF, *commits)
+        if _apply(scratch, commits[0], diff) != scratch.tree_of(commits[1]):
             raise ArchiveCorrupt("it gives another source")
     return diff
 
@@ -252,112 +270,91 @@ def apply_patch(files: Snapshot, patch: bytes) -> Snapshot:
         ArchiveCorrupt: the patch does not apply; one line.
         UserError: a name is invalid in a folder, or git is not installed.
     """
-    with scratch_repository() as folder:
-        run_git(folder, "read-tree", put_tree(storable(files), scratch_writer(folder / "objects")))
-        try:
-            run_git(folder, "apply", "--cached", "--whitespace=nowarn", "-", given=patch)
-        except ArchiveCorrupt as error:
-            raise ArchiveCorrupt(str(error).partition(": git apply: ")[2] or str(error)) from error
-        tree = run_git(folder, "write-tree").decode().strip()
-        with GitObjects(ObjectFolder(folder)) as objects:
-            return dict(read_files(objects, tree))
+    with scratch_objects() as scratch:
+        (commit,) = _import_commits(scratch, [(storable(files), ())], "-c", "core.fsync=none")
+        return dict(read_files(scratch, _apply(scratch, commit, patch)))
+
+
+def _apply(scratch: Objects, commit: CommitId, patch: bytes) -> str:
+    """Return the tree that a patch makes of a commit's."""
+    scratch.run("read-tree", commit)
+    try:
+        scratch.run(*_APPLY, data=patch)
+    except ArchiveCorrupt as error:
+        raise ArchiveCorrupt(str(error).partition(": git apply: ")[2]) from error
+    return scratch.run("write-tree").decode().strip()
 
 
 @contextmanager
-def scratch_repository() -> Iterator[Path]:
-    """Yield the folder of a temporary bare repository without any object."""
+def scratch_objects() -> Iterator[Objects]:
+    """Yield a temporary repository without any object."""
     with tempfile.TemporaryDirectory(prefix="dgm-") as name:
-        folder = Path(name)
-        for part in ("objects", "refs"):
-            (folder / part).mkdir()
-        (folder / "HEAD").write_bytes(b"ref: refs/heads/none\n")
-        yield folder
+        (Path(name) / "objects").mkdir()
+        (Path(name) / "HEAD").write_bytes((EMPTY / "HEAD").read_bytes())
+        with Objects(Path(name)) as objects:
+            yield objects
 
 
-def read_files(objects: GitObjects, root: str, seen: set[str] | None = None) -> Iterator[tuple[str, Entry]]:
+@contextmanager
+def _scratch_commits(before: Snapshot, after: Snapshot) -> Iterator[tuple[Objects, Sequence[CommitId]]]:
+    """Yield a temporary repository with a commit for each snapshot, or none if both are equal.
+
+    The commits lack the files that are equal in both.
+    """
+    old, new = storable(before), storable(after)
+    sides = [
+        {name: entry for name, entry in old.items() if new.get(name) != entry},
+        {name: entry for name, entry in new.items() if old.get(name) != entry},
+    ]
+    with scratch_objects() as scratch:
+        commits = [(side, ()) for side in sides] if any(sides) else []
+        yield scratch, _import_commits(scratch, commits, "-c", "core.fsync=none")
+
+
+def read_files(
+    objects: Objects, root: str, seen: set[str] | None = None, limit_bytes: int = MAX_BYTES
+) -> Iterator[tuple[str, Entry]]:
     """Yield the files of a tree, by name.
 
     Args:
         objects: the repository.
         root: the tree.
         seen: objects to leave out, with all below them; those that are read are added. None: every file is wanted.
+        limit_bytes: of all files together, with their names.
 
     Raises:
-        ArchiveCorrupt: an object is missing or damaged, or there is more than an agent may have.
+        ArchiveCorrupt: an object is missing or damaged, or there is too much; ``objects.error`` if another was chosen.
     """
-    reader = _SourceReader(objects, root)
+    names, size = 0, 0
     waiting = [("", root)]
     while waiting:
         prefix, tree = waiting.pop()
-        for name, (mode, object_) in reader.read_tree(tree).items():
+        for mode, name, entry_id in _parse_tree(objects, tree):
             if seen is not None:
-                if object_ in seen:
+                if entry_id in seen:
                     continue
-                seen.add(object_)
-            reader.count(prefix + name)
+                seen.add(entry_id)
+            names, size = names + 1, size + len(name)
             if mode == _FOLDER:
-                waiting.append((f"{prefix}{name}/", object_))
+                waiting.append((f"{prefix}{name}/", entry_id))
             else:
-                yield prefix + name, reader.read_entry(mode, object_)
+                entry = Entry(objects.get(entry_id, "blob"), mode)
+                size += len(entry.data)
+                yield prefix + name, entry
+            if names > 10 * MAX_FILES or size > limit_bytes:
+                raise objects.error(
+                    f"tree {root} holds more than {10 * MAX_FILES} names or {limit_bytes} bytes"
+                )
 
 
-def _read_differing_files(
-    objects: GitObjects, before: str, after: str
-) -> tuple[dict[str, Entry], dict[str, Entry]]:
-    """Return the files of two trees, without those that are the same in both."""
-    reader = _SourceReader(objects, after)
-    found: tuple[dict[str, Entry], dict[str, Entry]] = {}, {}
-    waiting: list[tuple[str, Sequence[str | None]]] = [("", (before, after))]
-    while waiting:
-        prefix, trees = waiting.pop()
-        entries = [reader.read_tree(tree) if tree else {} for tree in trees]
-        for name in {**entries[0], **entries[1]}:
-            both = [each.get(name) for each in entries]
-            if both[0] == both[1]:
-                continue
-            reader.count(prefix + name)
-            for files, one in zip(found, both, strict=True):
-                if one and one[0] != _FOLDER:
-                    files[prefix + name] = reader.read_entry(*one)
-            below = [one[1] if one and one[0] == _FOLDER else None for one in both]
-            if any(below):
-                waiting.append((f"{prefix}{name}/", below))
-    return found
-
-
-class _SourceReader:
-    """Reads the trees and files of one source, and bounds them: trees that name each other could have no end."""
-
-    def __init__(self, objects: GitObjects, root: str) -> None:
-        self._objects = objects
-        self._root = root
-        self._names, self._bytes = 2 * MAX_FILES, 2 * MAX_BYTES
-        self._trees: dict[str, Mapping[str, tuple[int, str]]] = {}
-
-    def read_tree(self, tree: str) -> Mapping[str, tuple[int, str]]:
-        if tree not in self._trees:
-            try:
-                self._trees[tree] = parse_tree(self._objects.get(tree, "tree"))
-            except ArchiveCorrupt:
-                raise
-            except ValueError as error:
-                raise ArchiveCorrupt(f"tree {tree} is damaged ({error})") from error
-        return self._trees[tree]
-
-    def read_entry(self, mode: int, object_: str) -> Entry:
-        if mode not in (FILE, PROGRAM, LINK):
-            raise ArchiveCorrupt(f"object {object_} has the mode {mode:o}, which no file of an agent has")
-        data = self._objects.get(object_, "blob")
-        self._bytes -= len(data)
-        self._check()
-        return Entry(data, mode)
-
-    def count(self, name: str) -> None:
-        """Count one file or folder."""
-        self._names -= 1
-        self._bytes -= len(name)
-        self._check()
-
-    def _check(self) -> None:
-        if self._names < 0 or self._bytes < 0:
-            raise ArchiveCorrupt(f"tree {self._root} holds more than an agent may have ({MAX_BYTES} bytes)")
+def _parse_tree(objects: Objects, tree: str) -> Iterator[tuple[int, str, str]]:
+    """Yield mode, name and id of each entry; submodules are left out."""
+    data = objects.get(tree, "tree")
+    while data:
+        head, _, rest = data.partition(b"\0")
+        mode, _, name = head.partition(b" ")
+        if len(rest) < 20:
+            raise objects.error(f"{objects.repository}: tree {tree} is damaged")
+        if mode in _MODES:
+            yield int(mode, 8), os.fsdecode(name), rest[:20].hex()
+        data = rest[20:]

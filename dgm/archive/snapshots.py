@@ -4,12 +4,14 @@ All input may be hostile. Links are kept as links and never followed. Entries ot
 left out. Nothing is ever written outside the named folder.
 """
 
+import hashlib
 import io
+import itertools
 import os
 import stat
 import tarfile
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,6 +24,11 @@ MAX_BYTES = 200_000_000
 _MTIME = 1_700_000_000
 """Modification time of every file in a tar, so that equal snapshots give equal bytes."""
 _LEFT_OUT = frozenset({"__pycache__", ".git"})
+_FOLDER = 0o40000
+_IGNORED_BY_HFS = dict.fromkeys(
+    [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
+)
+"""Code points that some file systems drop from names: ``.g\\u200cit`` is ``.git`` there."""
 
 
 class _Collector:
@@ -195,3 +202,53 @@ def _open_subfolder(here: int, part: str) -> int:
         os.mkdir(part, 0o755, dir_fd=here)
     # Opening a link fails with ENOTDIR here, because a folder is requested and links are not followed.
     return os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
+
+
+def storable(files: Snapshot) -> Snapshot:
+    """Return the snapshot without entries that git refuses: anything that is named ``.git`` or lies in one.
+
+    This includes any spelling that some file system treats as ``.git`` (case, trailing dots and spaces, ``git~1``).
+
+    Raises:
+        UserError: a name is invalid in a folder, or is both a file and a folder.
+    """
+    stored = {check_name(name): entry for name, entry in files.items() if not is_git_name(name)}
+    for name in stored:
+        for folder in _folders_of(name):
+            if folder in stored:
+                raise UserError(f"{folder!r} is both a file and a folder")
+    return stored
+
+
+def is_git_name(name: str) -> bool:
+    """Return whether a name is ``.git``, or lies in one, on some file system."""
+    parts = name.replace("\\", "/").translate(_IGNORED_BY_HFS).casefold().split("/")
+    return any(part.split(":", 1)[0].rstrip(". ") in (".git", "git~1") for part in parts)
+
+
+def _folders_of(name: str) -> Iterator[str]:
+    return itertools.accumulate(name.split("/")[:-1], "{}/{}".format)
+
+
+def object_id(kind: str, data: bytes) -> str:
+    """Return the id that git gives an object. It is SHA-1: it protects against damage, not against forgery."""
+    return hashlib.sha1(b"%b %d\0%b" % (kind.encode(), len(data), data), usedforsecurity=False).hexdigest()
+
+
+def tree_id(files: Snapshot) -> str:
+    """Return the id that git gives the content of a snapshot; raises like ``storable``."""
+    return _tree_id(sorted((os.fsencode(name), entry) for name, entry in storable(files).items()))
+
+
+def _tree_id(files: Sequence[tuple[bytes, Entry]]) -> str:
+    tree = b""
+    # Git sorts a folder by its name with a slash, and so do complete paths.
+    for part, group in itertools.groupby(files, lambda file: file[0].partition(b"/")[0]):
+        below = [(name[len(part) + 1 :], entry) for name, entry in group]
+        mode, entry_id = (
+            (_FOLDER, _tree_id(below))
+            if below[0][0]
+            else (below[0][1].mode, object_id("blob", below[0][1].data))
+        )
+        tree += b"%o %b\0%b" % (mode, part, bytes.fromhex(entry_id))
+    return object_id("tree", tree)

@@ -10,16 +10,18 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from dgm.archive.git import REMOTE_S, last_line, run_git, user_environment
 from dgm.archive.local_repository import LocalRepository
-from dgm.archive.objects import make_repository
-from dgm.archive.remote_git import run_remote_git
+from dgm.archive.repository import make_repository
 from dgm.archive.snapshots import write_folder
+from dgm.domain import CommitId
 from dgm.errors import Infrastructure, UserError
 from dgm.paths import asset, cache_folder
 
 log = logging.getLogger(__name__)
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://|[\w.-]+@[\w.-]+:|file:")
+_TRANSPORTS = "https:http:ssh:git:file"
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
@@ -94,7 +96,8 @@ def _fetch(url: str, commit: str, folder: Path) -> None:
         make_repository(git)
         _git("fetch", "-q", "--depth=1", "--no-tags", "--", url, commit, folder=git)
         try:
-            exercises = LocalRepository(git, git, None).files(commit)
+            with LocalRepository(git, bare=True) as repository:
+                exercises = repository.files(CommitId(commit))
         except UserError as error:
             raise UserError(f"polyglot:{url}@{commit}: not a commit") from error
         write_folder(exercises, made / "exercises")
@@ -108,7 +111,9 @@ def _fetch(url: str, commit: str, folder: Path) -> None:
 
 
 def _git(*arguments: str, folder: Path) -> str:
-    try:
-        return run_remote_git(*arguments, folder=folder)
-    except Infrastructure as error:
-        raise Infrastructure(f"polyglot: {error}") from error
+    variables = user_environment(_TRANSPORTS) | {"GIT_CEILING_DIRECTORIES": str(folder.resolve().parent)}
+    done = run_git(folder, variables, arguments, timeout_s=REMOTE_S)
+    output = (done.stderr if done.returncode else done.stdout).decode("utf-8", "replace")
+    if done.returncode:
+        raise Infrastructure(f"polyglot: git: {last_line(output)}")
+    return output

@@ -14,7 +14,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from dgm.archive.repository import AgentRepository, tree_id
+from dgm.archive.repository import AgentRepository
+from dgm.archive.snapshots import tree_id
 from dgm.benchmarks.environments import FOLDER
 from dgm.benchmarks.suite_files import REPOSITORY, Limits, TaskRecord, read_suite
 from dgm.benchmarks.suites import SuiteBenchmark

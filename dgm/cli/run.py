@@ -25,7 +25,7 @@ from dgm.errors import UserError
 from dgm.render import fmt
 from dgm.render.safe import one_line
 from dgm.render.text import render_run
-from dgm.search.stopping import AT_ONCE
+from dgm.search.loop import AT_ONCE
 from dgm.views.agents import AgentRow
 from dgm.views.run import RunView
 

@@ -22,7 +22,7 @@ from dgm.protocols import Checked
 from dgm.render import fmt
 from dgm.render.safe import one_line
 from dgm.search.loop import Search
-from dgm.search.model_checks import prices_of
+from dgm.search.start import prices_of
 
 FIRST_S, EVERY_S = 10.0, 60.0
 """Seconds after which a step is reported, and between further reports."""

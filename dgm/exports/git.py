@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dgm.analysis.lineage import Lineage
-from dgm.archive.git_process import run_git
+from dgm.archive.git import Objects, quote_name
 from dgm.archive.identity import identity_of
-from dgm.archive.objects import scratch_writer
-from dgm.archive.repository import scratch_repository
+from dgm.archive.repository import scratch_objects
 from dgm.archive.run import Run
 from dgm.domain import Agent, CommitId, Snapshot
 from dgm.errors import UserError
@@ -35,8 +34,6 @@ _CONFIG = """[core]
 \tbare = false
 \tlogallrefupdates = true
 """
-_PLAIN = "* -text !eol !filter !ident !working-tree-encoding\n"
-"""Attributes for the first checkout only: files are as the agents left them, byte for byte."""
 _SERIES = (
     "format-patch --stdout --binary --full-index --no-renames --no-ext-diff --no-textconv --no-signature"
 )
@@ -68,11 +65,11 @@ def write_source(run: Run, agent: Agent, target: Path) -> dict[str, int]:
         _copy_trees(run, [seed, *steps], git)
         origin = load_origin(run.config, str(run.folder / "run.json"))
         if origin and origin.tree == seed.tree:
-            first = CommitId(scratch_writer(git / "objects")("commit", origin.data))
+            first = _write_commit(origin.data, git)
         else:
             first = _put_commit(run, seed, CommitId(origin.commit) if origin else None, git)
         if origin and (first != origin.commit or origin.has_parents):
-            (git / "shallow").write_text(f"{first}\n")
+            (git.repository / "shallow").write_text(f"{first}\n")
         commits = [first, *_put_commits(run, steps, first, git)]
         branches = {f"agents/{step.agent.id}": c for step, c in zip([seed, *steps], commits, strict=True)}
         _write_branches(git, {MAIN: commits[-1], **branches})
@@ -94,16 +91,17 @@ def write_patch(run: Run, agent: Agent, target: Path) -> int:
     steps = [step for step in steps if step.changed]
     if not steps:
         raise UserError(f"agent {agent.id} has the source of the seed, so there is nothing to propose")
-    with new_file(target) as draft, scratch_repository() as git:
+    with new_file(target) as draft, scratch_objects() as git:
         _copy_trees(run, [seed, *steps], git)
         first = _put_commit(run, seed, None, git)
         last = _put_commits(run, steps, first, git)[-1]
         returns = {
             path for step in (seed, *steps) for path, entry in step.source.items() if b"\r" in entry.data
         }
-        (git / "info").mkdir()
-        (git / "info" / "attributes").write_text("".join(map(_binary_rule, sorted(returns))))
-        draft.write_bytes(run_git(git, *_SERIES.split(), f"{first}..{last}"))
+        rules = git.repository / "attributes"
+        rules.write_text("".join(map(_binary_rule, sorted(returns))))
+        settings = ["-c", f"core.attributesFile={rules}"]
+        draft.write_bytes(git.run(*settings, *_SERIES.split(), f"{first}..{last}"))
     return len(steps)
 
 
@@ -143,47 +141,54 @@ def _commit_message(run: Run, step: _Step) -> str:
 
 
 @contextmanager
-def _new_clone(target: Path, description: str) -> Iterator[Path]:
-    """Yield the ``.git`` of a new folder; check its main branch out into the folder, byte for byte, at the end."""
+def _new_clone(target: Path, description: str) -> Iterator[Objects]:
+    """Yield the objects of a new folder; check its main branch out into the folder, byte for byte, at the end."""
     with new_folder(target) as draft:
-        git = draft / ".git"
+        folder = draft / ".git"
         for part in ("objects/pack", "objects/info", "refs/heads", "refs/tags", "info"):
-            (git / part).mkdir(parents=True)
-        (git / "config").write_text(_CONFIG)
-        (git / "description").write_text(f"{one_line(description, 400)}\n", encoding="utf-8")
-        (git / "HEAD").write_text(f"ref: refs/heads/{MAIN}\n")
-        (git / "info" / "attributes").write_text(_PLAIN)
+            (folder / part).mkdir(parents=True)
+        (folder / "config").write_text(_CONFIG)
+        (folder / "description").write_text(f"{one_line(description, 400)}\n", encoding="utf-8")
+        (folder / "HEAD").write_text(f"ref: refs/heads/{MAIN}\n")
+        git = Objects(folder)
         yield git
-        run_git(git, "--work-tree=..", "read-tree", "-u", "--reset", "HEAD")
-        (git / "info" / "attributes").unlink()
+        main = (folder / "refs" / "heads" / MAIN).read_text().strip()
+        git.run(f"--work-tree={draft}", "read-tree", "-u", "--reset", main)
 
 
-def _copy_trees(run: Run, steps: Sequence[_Step], git: Path) -> None:
-    run_git(git, "index-pack", "--stdin", given=run.repository.pack_objects(step.tree for step in steps))
+def _copy_trees(run: Run, steps: Sequence[_Step], git: Objects) -> None:
+    git.run("index-pack", "--stdin", data=run.repository.pack_objects(step.tree for step in steps))
 
 
-def _write_branches(git: Path, branches: Mapping[str, CommitId]) -> None:
-    """Write ``packed-refs`` as git does: sorted by name, without tags that git would peel."""
-    lines = [f"{commit} refs/heads/{name}\n" for name, commit in sorted(branches.items())]
-    (git / "packed-refs").write_text("# pack-refs with: peeled fully-peeled sorted \n" + "".join(lines))
+def _write_branches(git: Objects, branches: Mapping[str, CommitId]) -> None:
+    for name, commit in branches.items():
+        file = git.repository / "refs" / "heads" / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"{commit}\n")
 
 
-def _put_commits(run: Run, steps: Sequence[_Step], parent: CommitId, git: Path) -> list[CommitId]:
+def _put_commits(run: Run, steps: Sequence[_Step], parent: CommitId, git: Objects) -> list[CommitId]:
     commits = [parent]
     for step in steps:
         commits.append(_put_commit(run, step, commits[-1], git))
     return commits[1:]
 
 
-def _put_commit(run: Run, step: _Step, parent: CommitId | None, git: Path) -> CommitId:
+def _put_commit(run: Run, step: _Step, parent: CommitId | None, git: Objects) -> CommitId:
     """Write a commit with a title that says what changed; those of ``agents.git`` all have one title."""
     signature = f"{_BY} {int(run.config.get('created', 0))} +0000"
     lines = [f"tree {step.tree}", *([f"parent {parent}"] if parent else [])]
     lines += [f"author {signature}", f"committer {signature}", "", _commit_message(run, step)]
-    return CommitId(scratch_writer(git / "objects")("commit", "\n".join(lines).encode()))
+    return _write_commit("\n".join(lines).encode(), git)
+
+
+def _write_commit(data: bytes, git: Objects) -> CommitId:
+    return CommitId(
+        git.run("hash-object", "-t", "commit", "-w", "--stdin", "--literally", data=data).decode().strip()
+    )
 
 
 def _binary_rule(path: str) -> str:
     """Return the line of git's attributes that has a file's changes written in binary form."""
-    escaped = re.sub(rb"[*?\[\\]", rb"\\\g<0>", os.fsencode(path))
-    return '"/' + "".join(f"\\{byte:03o}" for byte in escaped) + '" -diff\n'
+    pattern = re.sub(rb"[*?\[\\]", rb"\\\g<0>", os.fsencode(path))
+    return f"{quote_name('/' + os.fsdecode(pattern)).decode()} -diff\n"

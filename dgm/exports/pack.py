@@ -23,9 +23,8 @@ from dgm.archive.finding import SUFFIX
 from dgm.archive.history import find_unborn
 from dgm.archive.journal import CallReader, CallWriter
 from dgm.archive.log import FILE, SCHEMA, write_log
-from dgm.archive.objects import make_repository
 from dgm.archive.packed import MEMBER, Manifest, PackedRun, PackMember, write_pack
-from dgm.archive.repository import AgentRepository, read_files
+from dgm.archive.repository import AgentRepository, make_repository, read_files
 from dgm.archive.run import Run
 from dgm.archive.traces import Traces, name_of
 from dgm.bounded_reading import read_file

@@ -45,8 +45,6 @@ class ModelNames:
     """The name that users type: ``openai/gpt-6.2-sol``."""
     aliases: Mapping[str, str] = field(default_factory=dict)
     """Map of names that agents ask for to model names (``models.aliases``)."""
-    fixed: str = ""
-    """The name that agents are told in place of the provider's own; empty: none. Older runs have ``default``."""
     any_name: bool = False
     """True if every name is answered, because no model is chosen yet."""
 
@@ -57,16 +55,11 @@ class ModelNames:
         return name if slash and ":" not in provider else self.full
 
     @property
-    def told(self) -> str:
-        """The name that agents are told in their job file and their environment."""
-        return self.fixed or self.native
-
-    @property
     def listed(self) -> list[str]:
         """The names that are offered, the one that agents are told first."""
         targets = (DEFAULT, self.full, self.native)
         aliases = [name for name, target in self.aliases.items() if target in targets]
-        return list(dict.fromkeys((self.told, DEFAULT, self.full, self.native, *aliases)))
+        return list(dict.fromkeys((self.native, DEFAULT, self.full, *aliases)))
 
     def check(self, name: str) -> bool:
         """Check a name that an agent asks for; return whether it is that of another model, answered with this one.

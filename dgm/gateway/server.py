@@ -64,14 +64,12 @@ class LendingRules:
     """Map of names that agents ask for to model names; ``default`` is the lent one."""
     drawing: Drawing = field(default_factory=Drawing)
     """The draw of an action's model where its role has several."""
-    fixed_name: str = ""
-    """The name that agents are told in place of their model's own; empty: none."""
     any_name: bool = False
     """Whether an agent may ask for its model by every name."""
 
     def names_of(self, model: LentModel) -> ModelNames:
         """Return the names of a lent model."""
-        return ModelNames(model.name, self.aliases, self.fixed_name, self.any_name)
+        return ModelNames(model.name, self.aliases, self.any_name)
 
 
 class Gateway:

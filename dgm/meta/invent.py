@@ -11,8 +11,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator
 
-from dgm.archive.objects import storable
-from dgm.archive.snapshots import LINK, check_name
+from dgm.archive.snapshots import LINK, check_name, storable
 from dgm.domain import Entry, Snapshot
 from dgm.errors import AgentFault, UserError
 from dgm.messages import Message, Request, Role

@@ -7,7 +7,7 @@ from copy import deepcopy
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from dgm.archive.repository import tree_id
+from dgm.archive.snapshots import tree_id
 from dgm.domain import Snapshot
 from dgm.errors import UserError
 from dgm.meta.contract import Contract

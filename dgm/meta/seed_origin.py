@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dgm.archive.git import parse_header
 from dgm.archive.local_repository import LocalRepository
-from dgm.archive.objects import object_id
+from dgm.archive.snapshots import object_id
 from dgm.errors import ArchiveCorrupt, Infrastructure, UserError
 
 KEY = "seed_commit"
@@ -30,16 +31,12 @@ class SeedOrigin:
     @property
     def tree(self) -> str:
         """The id of its tree."""
-        return self._words("tree")[0]
+        return parse_header(self.data)["tree"][0]
 
     @property
     def has_parents(self) -> bool:
         """True if it has a history."""
-        return bool(self._words("parent"))
-
-    def _words(self, name: str) -> list[str]:
-        head = self.data.partition(b"\n\n")[0].decode("ascii", "replace").splitlines()
-        return [line.split(" ", 1)[1] for line in head if line.startswith(f"{name} ")]
+        return "parent" in parse_header(self.data)
 
 
 def read_origin(folder: Path) -> SeedOrigin | None:
@@ -47,21 +44,21 @@ def read_origin(folder: Path) -> SeedOrigin | None:
     if not (folder / ".git").exists():
         return None
     try:
-        return origin_of(LocalRepository.of_work_tree(folder.resolve()))
+        with LocalRepository(folder.resolve()) as repository:
+            return origin_of(repository)
     except (UserError, Infrastructure):
         return None
 
 
 def origin_of(repository: LocalRepository) -> SeedOrigin | None:
-    """Return the current commit of a repository; None if it is larger than a run keeps, or not named by SHA-1.
+    """Return the current commit of a repository; None if it is larger than a run keeps.
 
     Raises:
         UserError: there is none, or it cannot be read.
         Infrastructure: git takes too long.
     """
-    data = repository.run("cat-file", "commit", repository.head)
-    fits = len(data) <= _MOST_BYTES and object_id("commit", data) == repository.head
-    return SeedOrigin(repository.head, data) if fits else None
+    data = repository.get(repository.head, "commit")
+    return SeedOrigin(repository.head, data) if len(data) <= _MOST_BYTES else None
 
 
 def freeze_origin(origin: SeedOrigin | None) -> Mapping[str, Any]:
@@ -81,9 +78,9 @@ def load_origin(config: Mapping[str, Any], where: str) -> SeedOrigin | None:
     if entry is None:
         return None
     try:
-        found = SeedOrigin(str(entry["id"]), base64.b64decode(entry["object"], validate=True))
-        if object_id("commit", found.data) == found.commit and found.tree:
-            return found
-    except (KeyError, TypeError, IndexError, binascii.Error):
+        origin = SeedOrigin(str(entry["id"]), base64.b64decode(entry["object"], validate=True))
+        if object_id("commit", origin.data) == origin.commit and origin.tree:
+            return origin
+    except (KeyError, TypeError, binascii.Error):
         pass
     raise ArchiveCorrupt(f"{where}: its {KEY} is no commit; restore it from a copy")

@@ -1,25 +1,22 @@
 """The agent that a search starts from: a shipped one, a folder, or a git repository at a path or an address."""
 
-import re
-import subprocess
 import tempfile
 from pathlib import Path
 
+from dgm.archive.git import clone_repository
 from dgm.archive.local_repository import LocalRepository
-from dgm.archive.remote_git import run_remote_git
 from dgm.archive.snapshots import from_folder
 from dgm.config import Settings
 from dgm.domain import Snapshot
-from dgm.errors import AgentFault, Infrastructure, UserError
+from dgm.errors import AgentFault, UserError
 from dgm.meta.contract import FILE, read_contract
 from dgm.meta.seed_origin import SeedOrigin, origin_of, read_origin
 from dgm.models.choose import names_by_role
 from dgm.paths import SEEDS, seed_folder
 
 SEED_BYTES = 20_000_000
-TRANSPORTS = ("https", "ssh", "git", "file")
+TRANSPORTS = "https:ssh:git:file"
 """Transports of git that a seed may come by; others run programs or are not encrypted."""
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(?:://|::)")
 OFFLINE = "offline"
 
 
@@ -69,35 +66,29 @@ def _read_agent_folder(folder: Path) -> Snapshot:
 
 
 def _clone_repository(where: str) -> tuple[Snapshot, SeedOrigin | None]:
-    scheme = _SCHEME.match(where)
-    if scheme and (scheme[0].endswith("::") or scheme[1].lower() not in TRANSPORTS):
-        raise UserError(
-            f"{where}: a seed agent is a folder or a git repository at a path or an address of "
-            f"{', '.join(TRANSPORTS)}"
-        )
     path = Path(where.removeprefix("file://"))
     if path.is_dir():
         repository = LocalRepository.find(path)
-        return _read_commit(repository if repository and repository.place == path.resolve() else None, where)
+        if repository is None or repository.place != path.resolve():
+            raise _explain_missing(where)
+        return _read_commit(repository)
     with tempfile.TemporaryDirectory(prefix="dgm-seed-") as scratch:
-        words = ["clone", "-q", "--bare", "--depth=1", "--no-tags", "--template=", "--", where, "seed.git"]
+        clone = Path(scratch, "seed.git")
         try:
-            run_remote_git(*words, folder=Path(scratch), transports=TRANSPORTS)
-        except Infrastructure as error:
-            if isinstance(error.__cause__, subprocess.TimeoutExpired):
-                raise
-            raise _explain_missing(where) from error
-        return _read_commit(LocalRepository.find(Path(scratch, "seed.git")), where)
+            clone_repository(where, clone, TRANSPORTS)
+        except UserError as error:
+            raise _explain_missing(where, error.problem.removeprefix(f"{where}: ")) from error
+        return _read_commit(LocalRepository(clone, bare=True))
 
 
-def _read_commit(repository: LocalRepository | None, where: str) -> tuple[Snapshot, SeedOrigin | None]:
-    if repository is None:
-        raise _explain_missing(where)
-    return repository.files(repository.head, most_bytes=SEED_BYTES), origin_of(repository)
+def _read_commit(repository: LocalRepository) -> tuple[Snapshot, SeedOrigin | None]:
+    with repository:
+        return repository.files(repository.head, SEED_BYTES), origin_of(repository)
 
 
-def _explain_missing(where: str) -> UserError:
+def _explain_missing(where: str, reason: str = "") -> UserError:
     names = " and ".join(SEEDS)
     return UserError(
-        f"{where}: neither a folder nor a git repository that can be cloned (shipped agents: {names})"
+        f"{where}: neither a folder nor a git repository at a path or an address of {TRANSPORTS.replace(':', ', ')}"
+        f"{f' ({reason})' if reason else ''}; shipped agents: {names}"
     )

@@ -6,8 +6,7 @@ import sys
 from collections.abc import Mapping
 from hashlib import sha256
 
-from dgm.archive.objects import storable
-from dgm.archive.snapshots import LINK
+from dgm.archive.snapshots import LINK, storable
 from dgm.bounded_reading import parse_python
 from dgm.domain import Entry, Snapshot
 

@@ -16,7 +16,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dgm.archive.repository import applying_patch, patch, tree_id
+from dgm.archive.repository import applying_patch, patch
+from dgm.archive.snapshots import tree_id
 from dgm.config import GateSettings, LimitSettings, VettingSettings
 from dgm.domain import Entry, Snapshot, TaskId, Verdict
 from dgm.errors import AgentFault, ArchiveCorrupt, UserError

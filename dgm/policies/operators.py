@@ -25,7 +25,7 @@ from dgm.errors import UserError
 from dgm.policies.limits import fertile
 from dgm.policies.policy import Observer, OperatorRule
 from dgm.protocols import Needs
-from dgm.stats.better import JUDGED, chance_better
+from dgm.stats import JUDGED, chance_better
 
 
 class Choice(Protocol):

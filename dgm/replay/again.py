@@ -53,7 +53,7 @@ from dgm.replay.compare import (
 from dgm.replay.recording import ReplayJournal, ReplayRun, make_recorded_models
 from dgm.sandboxes.choose import open_kind
 from dgm.search.prepare import AgentIndex
-from dgm.search.run_settings import current_settings_at, fixed_name_of, group_by_settings
+from dgm.search.start import current_settings_at, group_by_settings
 from dgm.simulation import check_performed
 from dgm.worker.session import LentModels, call_limits, open_session
 from dgm.worker.worker import Worker
@@ -144,7 +144,7 @@ async def open_replayer(run: Run, settings: Settings, parts: assemble.RunParts) 
         ReplayJournal(run),
         Ledger(known, Usage, Budget),
         call_limits(settings.limits),
-        LendingRules(settings.models.aliases, drawing_of(settings), fixed_name_of(run)),
+        LendingRules(settings.models.aliases, drawing_of(settings)),
     )
     with TemporaryDirectory(prefix="dgm-replay-", ignore_cleanup_errors=True) as scratch:
         async with open_session(parts.engine, run.source(SEED), settings.limits, lent) as session:

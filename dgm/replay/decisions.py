@@ -18,6 +18,7 @@ from dgm.policies.registry import open_policy
 from dgm.protocols import Needs, Policy
 from dgm.search.loop import decision_stream
 from dgm.search.run_controller import RunController
+from dgm.search.start import settings_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ def decide_again(run: Run) -> Decisions:
         UserError: the run's policy is a plug-in that is not installed, or the run has no policy.
         ArchiveCorrupt: an event cannot be read, or cannot follow what came before.
     """
-    settings = assemble.settings_of(run)
+    settings = settings_of(run)
     assemble.warn_changed_objects(run)
     needs = assemble.needs_of(settings)
     return replay_decisions(run, _open_policy(run, settings, needs), settings, needs)

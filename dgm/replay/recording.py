@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from dgm.archive.events import Event, Recorded
-from dgm.archive.objects import make_repository
-from dgm.archive.repository import AgentRepository
+from dgm.archive.repository import AgentRepository, make_repository
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import ActionId, Usage

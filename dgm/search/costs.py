@@ -10,7 +10,7 @@ from dgm.config import Settings
 from dgm.domain import Budget, Verdict
 from dgm.models.choose import all_names, names_by_role
 from dgm.models.pricing import Price
-from dgm.search.model_checks import prices_of
+from dgm.search.start import prices_of
 
 TRIES = 200
 """Maximum number of the newest graded evaluations that are read."""

@@ -8,11 +8,11 @@ that the replies it has already paid for are served from the traces.
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from random import Random
-from typing import Protocol
+from typing import Any, Protocol
 
 from dgm.analysis.budgets import NO_ROOM, Ending, Reason, find_ending, has_evaluation_room, has_room_for
 from dgm.analysis.dead_ends import find_dead_end
@@ -29,6 +29,8 @@ from dgm.archive.events import (
     RunStopped,
     TaskGraded,
 )
+from dgm.archive.live import read_stop_request
+from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.config import Settings
 from dgm.domain import Action, ActionId, Born, Evaluate, Evaluation, Expand, Outcome, Stillborn, Verdict
@@ -39,6 +41,10 @@ from dgm.protocols import Policy
 from dgm.search.outage import ALWAYS_AVAILABLE, Backoff, ModelAvailability
 
 log = logging.getLogger(__name__)
+
+LOOK_S = 0.5
+"""Seconds between two looks for a request to stop."""
+AT_ONCE = Ending(Reason.STOPPED, "stopped at once; nothing recorded is lost")
 
 _NO_THREAD = "can't start new thread"
 
@@ -460,3 +466,41 @@ def validate_action(policy: str, tree: Tree, wanted: object) -> None:
         raise UserError(
             f"policy '{policy}' asks for {fault}; a plug-in's fault, for dgm's own policies never do"
         )
+
+
+Work = Callable[[Callable[[Search], None]], Coroutine[Any, Any, Ending]]
+"""Work that hands over its search when that begins."""
+
+
+async def perform_until_stopped(run: Run, work: Work) -> Ending:
+    """Perform the work; end it gracefully on a first request, and at once on a second one.
+
+    Before the search begins nothing is under way, so that a first request ends the work at once.
+
+    Args:
+        run: open to write.
+        work: is cancelled if it is to end at once.
+    """
+    searches: list[Search] = []
+    working = asyncio.create_task(work(searches.append), name="work")
+    try:
+        while not (await asyncio.wait({working}, timeout=LOOK_S))[0]:
+            now = read_stop_request(run.folder)
+            if now is None:
+                continue
+            if now or not searches:
+                working.cancel()
+                break
+            for search in searches:
+                if not search.stopping:
+                    log.warning("asked to stop: waiting for what is under way (%d)", search.running)
+                search.ask_to_stop("stopped as asked")
+        else:
+            return await working
+    finally:
+        working.cancel()
+        await asyncio.wait({working})
+    if not working.cancelled():
+        return working.result()
+    run.append(RunStopped(AT_ONCE.reason.value))
+    return AT_ONCE

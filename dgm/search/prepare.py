@@ -36,7 +36,7 @@ from dgm.meta.evidence import begin_with_actions, count_problems, evidence_folde
 from dgm.meta.issue import CONTEXT, EMPTY, EMPTY_SHARE, ENTRIES, SHARE, STOCHASTIC, UNRESOLVED
 from dgm.meta.syntax_key import VERSION, syntax_key
 from dgm.protocols import Benchmark, Brief, Case, Member, Needs, ProgramEnd
-from dgm.stats.rates import wilson
+from dgm.stats import wilson
 
 POOL = 256
 """Maximum number of agents considered: those with the most resolved verdicts."""

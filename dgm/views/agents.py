@@ -181,6 +181,8 @@ class MakingView(View):
     """Vetting stage → seconds."""
     offered: int
     """Number of files of evidence that the operator could read."""
+    read: dict[str, int]
+    """File of evidence → lines that the operator read; only runs of earlier versions recorded them."""
     statement: str | None
     """The general statement that the operator wrote about the failure."""
     traces: dict[str, str]
@@ -350,6 +352,7 @@ def read_making(run: Run, agent: Agent) -> MakingView:
         seconds=cost.seconds,
         vetting={stage: took.seconds for stage, took in stage_times(run, cost).items()},
         offered=len(_read_json_trace(run, cost, "evidence")),
+        read={path: int(counts[0]) for path, counts in _read_json_trace(run, cost, "reading").items()},
         statement=decode(run.traces.get(statement)) if statement else None,
         traces=dict(cost.traces),
     )

@@ -170,7 +170,7 @@ def read_groups(run: Run, best: AgentId) -> TaskGroups:
         # Opening suites takes long to import.
         from dgm.benchmarks.grader_version import differ_in_grader
         from dgm.benchmarks.opening import NoSandboxEngine, open_suite
-        from dgm.search.run_settings import settings_of
+        from dgm.search.start import settings_of
 
         suite = open_suite(benchmark, NoSandboxEngine(), settings_of(run).benchmarks)
         same = suite.version == version or differ_in_grader(version, suite.version)

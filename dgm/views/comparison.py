@@ -210,7 +210,7 @@ def read_run(run: Run) -> ComparedRun:
     tree = run.tree
     if not tree.agents:
         raise UserError(f"run {run.name} has no agent yet; wait until its seed is born, or leave it out")
-    from dgm.search.run_settings import settings_of
+    from dgm.search.start import settings_of
 
     best, identity = tree.agents[best_of(run)], identity_of(run)
     holdout = _read_holdout(run, best)

@@ -377,7 +377,7 @@ def compute_cache_saving(run: Run) -> float:
     if not cached:
         return 0.0
     from dgm.models.pricing import Prices
-    from dgm.search.run_settings import settings_of
+    from dgm.search.start import settings_of
 
     prices = Prices.load(settings_of(run))
     return sum(

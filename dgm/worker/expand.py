@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dgm.archive.repository import tree_id
+from dgm.archive.snapshots import tree_id
 from dgm.domain import ActionId, Born, CommitId, Cost, Digest, Expand, Snapshot, Stillborn, TaskId
 from dgm.errors import AgentFault
 from dgm.gateway.lease import DRY_RUN

@@ -141,7 +141,7 @@ def job_terms(contract: Contract, lease: Lease) -> Mapping[str, Any]:
     if actions == AUTO_ACTIONS and not lease.takes_tools:
         actions = "text"
     chosen = {} if actions == AUTO_ACTIONS else {"actions": actions}
-    return {"model": lease.names.told, "calls": lease.limits.calls, **chosen}
+    return {"model": lease.names.native, "calls": lease.limits.calls, **chosen}
 
 
 async def put_files(sandbox: Sandbox, job: Job, terms: Mapping[str, Any]) -> None:

@@ -9,17 +9,36 @@ Files that were put in stay. New files are dropped in three cases:
 The largest new files are left out, with a note, so that a fix is not lost to the size of an artefact.
 """
 
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dgm.archive.ignoring import RULES, find_ignored
-from dgm.archive.repository import patch
+from dgm.archive.repository import patch, scratch_objects
+from dgm.archive.snapshots import LINK, is_git_name, write_folder
 from dgm.domain import Snapshot
 from dgm.errors import AgentFault
 from dgm.protocols import Sandbox
 from dgm.sandboxes.transfer import MAX_FILES, get_files, list_files
 
+RULES = ".gitignore"
+ENVIRONMENT = "pyvenv.cfg"
+"""A folder with this file is a Python virtual environment, whatever its name."""
+NEVER_COMMITTED = (
+    "__pycache__/",
+    "*.py[co]",
+    "*.egg-info/",
+    ".pytest_cache/",
+    ".mypy_cache/",
+    ".ruff_cache/",
+    ".hypothesis/",
+    ".tox/",
+    ".nox/",
+    ".venv/",
+    "node_modules/",
+    ".DS_Store",
+)
+"""Byte code, caches and environments, as ``.gitignore`` patterns."""
 NEW_BYTES = 8_000_000
 """Limit on all new files of a patch together, in bytes: nobody commits more by hand."""
 NAMED = 3
@@ -36,6 +55,44 @@ class FolderChange:
     patch: bytes
     left_out: Mapping[str, int] = field(default_factory=dict)
     """New files that were too large → their bytes."""
+
+
+def find_ignored(files: Snapshot, names: Iterable[str], patterns: Sequence[str] = ()) -> frozenset[str]:
+    """Return the ``names`` that the folder's ``.gitignore`` files, ``NEVER_COMMITTED`` or ``patterns`` ignore.
+
+    The caller decides which files are new: git's rules apply only to files that it does not track.
+
+    Args:
+        files: the folder; only its ``.gitignore`` files are read.
+        names: paths of regular files or links in the folder.
+        patterns: further ``.gitignore`` patterns; the folder's own rules take precedence.
+
+    Raises:
+        UserError: git is not installed.
+        Infrastructure: git takes too long.
+    """
+    candidates = sorted({*names})
+    environments = tuple(
+        name.removesuffix(ENVIRONMENT) for name in candidates if name.endswith(f"/{ENVIRONMENT}")
+    )
+    ignored = {name for name in candidates if name.startswith(environments)}
+    # Names that git reserves would abort the whole query, and one that begins with ":" would be read as a pattern.
+    query = [b"./" + os.fsencode(n) + b"\0" for n in candidates if n not in ignored and not is_git_name(n)]
+    if not query:
+        return frozenset(ignored)
+    rules = {
+        name: entry
+        for name, entry in files.items()
+        if name.rpartition("/")[2] == RULES and entry.mode != LINK and not is_git_name(name)
+    }
+    with scratch_objects() as scratch:
+        tree, excludes = scratch.repository / "tree", scratch.repository / "excludes"
+        write_folder(rules, tree)
+        excludes.write_text("\n".join([*NEVER_COMMITTED, *patterns, ""]), encoding="utf-8")
+        options = ["-C", str(tree), "--work-tree=.", "-c", f"core.excludesFile={excludes}"]
+        words = [*options, "check-ignore", "--no-index", "-z", "--stdin"]
+        output = scratch.run(*words, data=b"".join(query), highest_status=1)
+    return frozenset(ignored | {os.fsdecode(name[2:]) for name in output.split(b"\0") if name})
 
 
 def drop_ignored_files(before: Snapshot, after: Snapshot, litter: Sequence[str] = ()) -> Snapshot:

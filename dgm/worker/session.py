@@ -24,7 +24,7 @@ from dgm.messages import BegunCall, CutCall, Exchange, PaidCall
 from dgm.models.choose import names_by_role, open_model
 from dgm.models.pricing import Prices
 from dgm.protocols import Journal, LentModel, SandboxEngine, SandboxSpec, WireModel
-from dgm.search.model_checks import LONGEST_WAIT_S, check_patiently
+from dgm.search.start import LONGEST_WAIT_S, check_patiently
 from dgm.worker.supplies import USUAL, AgentSupplies, Supplies
 from dgm.worker.workbench import Allowance, SandboxWorkbench
 

@@ -60,23 +60,21 @@ def find_ignored_around(repo: Path, names: Iterable[str]) -> frozenset[str]:
     These are ``.git/info/exclude``, the person's own excludes file, and ``.gitignore`` files of the folders
     around. The rules of the folder's own files are applied elsewhere, to the files as the agent left them.
     """
-    # Git stops when it is asked about a file of a submodule.
-    asked = [name for name in sorted(names) if not _is_in_submodule(repo, name)]
-    given = b"".join(b"./" + os.fsencode(name) + b"\0" for name in asked)
     base = find_top(repo)
     if base is None:
         return frozenset()
+    # Git stops when it is asked about a file of a submodule.
+    asked = [name for name in sorted(names) if not _is_in_submodule(repo, name)]
+    query = b"".join(b"./" + os.fsencode(name) + b"\0" for name in asked)
     words = ["check-ignore", "--no-index", "--verbose", "-z", "--stdin"]
-    fields = _run_git(repo, *words, given=given).split(b"\0")[:-1]
-    rows = zip(fields[::4], fields[2::4], fields[3::4], strict=True)
-    top = repo.resolve()
-    found = set()
-    for source, pattern, name in rows:
-        place = (base / os.fsdecode(source)).resolve()
-        inside = place.name == ".gitignore" and place.is_relative_to(top)
+    fields = LocalRepository(base).run_on_files(*words, cwd=repo, data=query).split(b"\0")[:-1]
+    ignored = set()
+    for source, pattern, name in zip(fields[::4], fields[2::4], fields[3::4], strict=True):
+        rules = (base / os.fsdecode(source)).resolve()
+        inside = rules.name == ".gitignore" and rules.is_relative_to(repo.resolve())
         if not inside and not pattern.startswith(b"!"):
-            found.add(os.fsdecode(name[2:]))
-    return frozenset(found)
+            ignored.add(os.fsdecode(name[2:]))
+    return frozenset(ignored)
 
 
 def write_back(repo: Path, patch: bytes, names: Iterable[str]) -> None:
@@ -149,9 +147,12 @@ def _without_linked(repo: Path, names: Iterable[str]) -> list[str]:
 
 def _list_files(repo: Path) -> tuple[list[str], list[str]]:
     """Return the files below a work tree as git lists them, and sentences on the parts left out."""
-    listed = _run_git(repo, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", ".")
+    git = LocalRepository(find_top(repo) or repo)
+    listed = git.run_on_files(
+        "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", ".", cwd=repo
+    )
     names = [os.fsdecode(name) for name in listed.split(b"\0") if name]
-    staged = _run_git(repo, "ls-files", "-z", "--stage", "--", ".").split(b"\0")
+    staged = git.run_on_files("ls-files", "-z", "--stage", "--", ".", cwd=repo).split(b"\0")
     modules = sorted({os.fsdecode(row.partition(b"\t")[2]) for row in staged if row.startswith(_SUBMODULE)})
     absent = [
         f"{name} is a repository of its own: the agent does not see it"
@@ -171,11 +172,3 @@ def _list_files(repo: Path) -> tuple[list[str], list[str]]:
 def _is_in_submodule(repo: Path, name: str) -> bool:
     folders = Path(name).parents
     return any((repo / folder / ".git").exists() for folder in folders if folder != Path())
-
-
-def _run_git(repo: Path, *words: str, given: bytes = b"") -> bytes:
-    done = LocalRepository.of_work_tree(find_top(repo) or repo).run_on_files(*words, cwd=repo, given=given)
-    if done.returncode > 1 or (done.returncode and done.stderr):
-        reason = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
-        raise UserError(f"{repo}: git cannot read this repository: {reason or 'no reason'}")
-    return done.stdout

@@ -24,7 +24,6 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Self, TypeVar
 
-from dgm.archive.ignoring import NEVER_COMMITTED
 from dgm.config import LimitSettings
 from dgm.domain import ActionId, Snapshot, Usage
 from dgm.errors import AgentFault, Infrastructure, UserError
@@ -63,6 +62,7 @@ from dgm.worker.job_files import (
     write_evidence,
 )
 from dgm.worker.leaving import (
+    NEVER_COMMITTED,
     FolderChange,
     drop_ignored_files,
     fit_patch,
@@ -381,7 +381,7 @@ class SandboxWorkbench:
                 timeout_s=job.time_limit_s + MOST_LOST_S + GRACE_S,
                 cwd="/job",
                 stdin=launch_record(
-                    job, contract, supply, self._socket.target, lease.token, lease.names.told
+                    job, contract, supply, self._socket.target, lease.token, lease.names.native
                 ),
                 output_limit=LOG_BYTES,
                 processor_s=job.processor_s,

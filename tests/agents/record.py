@@ -17,8 +17,8 @@ from tests.agents import packages
 from tests.agents.plans import PLANS
 from tests.agents.running import CONVERSATIONS, MACHINE, PROVIDER_OF, SUITE, TASK
 from tests.support.hosted import PROVIDERS
-from tests.support.wire_server import Style, WireServer
-from tests.support.wire_server.app import Receive, Scope, Send, WireApp
+from tests.support.wire_server import Style, WireApp, WireServer
+from tests.support.wire_server.sending import Receive, Scope, Send
 
 KEPT = ("content-type", "accept", "anthropic-version", "anthropic-beta", "openai-beta")
 """Headers that may mean something to a provider; the rest is the client's and the key."""

@@ -7,8 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dgm.archive.merging import ConflictKind, find_unsettled, merge_snapshots
-from dgm.archive.repository import tree_id
-from dgm.archive.snapshots import FILE, LINK, PROGRAM
+from dgm.archive.snapshots import FILE, LINK, PROGRAM, tree_id
 from dgm.domain import Entry, Snapshot
 
 pytestmark = pytest.mark.starts_processes

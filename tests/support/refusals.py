@@ -91,9 +91,3 @@ async def find_allowed(sandbox: Sandbox, machine: str) -> Sequence[str]:
         last = lines[-1] if lines else f"exit {done.exit_code}"
         raise Infrastructure(f"system calls could not be tried in a sandbox: {last[:200]}")
     return lines[:-1]
-
-
-def name_calls(names: Sequence[str], shown: int = 4) -> str:
-    """Return the names of some calls and the number of the others, in words."""
-    more = f" and {len(names) - shown} more" if len(names) > shown else ""
-    return ", ".join(names[:shown]) + more

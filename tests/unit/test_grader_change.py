@@ -14,6 +14,8 @@ from dgm.errors import UserError
 from dgm.views.report import grader_notes
 from tests.support.runs.made import make_run
 
+pytestmark = pytest.mark.starts_processes
+
 DATA, OTHER = "a" * 64, "b" * 64
 NOW = stamp_version(DATA)
 BEFORE = f"{GRADER_VERSION - 1}-{DATA}"

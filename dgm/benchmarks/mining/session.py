@@ -34,8 +34,7 @@ from dgm.config import MiningSettings
 from dgm.domain import Snapshot
 from dgm.errors import BudgetExhausted, UserError
 from dgm.processes import check_given_up, ended_by
-from dgm.protocols import SandboxEngine
-from dgm.protocols.builds import Builder
+from dgm.protocols import Builder, SandboxEngine
 from dgm.steps import OnStep, Step
 
 P = ParamSpec("P")

@@ -19,7 +19,7 @@ from dgm.render.diff import LineKind, parse_diff
 from dgm.render.html import figures
 from dgm.render.html.svg import clean, interval_bar, read_template
 from dgm.render.safe import one_line
-from dgm.stats.better import JUDGED
+from dgm.stats import JUDGED
 from dgm.views.report import ReportView, models_text
 
 DIFF_CHARS, DIFFS_CHARS = 12_000, 400_000

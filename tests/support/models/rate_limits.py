@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dgm.messages import Reply, Request, WireProtocol
-from tests.support.wire_server.errors import Refused
+from tests.support.wire_server import Refused
 
 TABLE = Path(__file__).parents[2] / "unit" / "models" / "rate_limits.jsonl"
 """One answer a line; ``+30`` is a time in 30 s, and ``date+30`` the same as a date of HTTP."""

@@ -10,15 +10,27 @@ from typing import Any, TypeVar
 
 import httpx2
 
+from dgm.domain import Usage
+from dgm.messages import Reply, Stop, ToolCall
 from tests.support.pins.door import Door, make_settings, open_door
 from tests.support.pins.provider import Play, Provider, play_either
-from tests.support.wire_conversations import CALLING, CHAT_TOOL, CLAUDE_TOOL, RESPONSES_TOOL
-from tests.support.wire_server.app import WIRES
-from tests.support.wire_server.protocol import Style, sse
+from tests.support.wire_server import WIRES, Style
+from tests.support.wire_server.protocol import sse
 
 Result = TypeVar("Result")
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
-TOOLS = {"chat": CHAT_TOOL, "responses": RESPONSES_TOOL, "messages": CLAUDE_TOOL}
+SCHEMA = {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}
+FUNCTION = {"name": "bash", "description": "runs", "parameters": SCHEMA}
+TOOLS = {
+    "chat": {"type": "function", "function": FUNCTION},
+    "responses": {"type": "function", **FUNCTION},
+    "messages": {"name": "bash", "description": "runs", "input_schema": SCHEMA},
+}
+ARGUMENTS = json.dumps({"command": "printf 'ä\n\"x\"' | wc -c", "again": "0123456789" * 8})
+CALLS = (ToolCall("call_1_1", "bash", ARGUMENTS), ToolCall("call_1_2", "bash", json.dumps({"command": "ls"})))
+SAYS = "I look at the files first, then I think about what to change. Ünïcode too."
+CALLING = Reply(SAYS, CALLS, Stop.TOOL_CALLS, Usage(1, 50, 20))
+DONE = Reply("Done.", usage=Usage(1, 90, 3))
 LIMITS = {"chat": "max_completion_tokens", "responses": "max_output_tokens", "messages": "max_tokens"}
 """Names of the output limit."""
 STOPS = {

@@ -5,7 +5,7 @@ import itertools
 from random import Random
 
 from dgm.archive.events import RunStarted
-from dgm.domain import Born, Budget, Entry, Evaluate, Evaluation, Expand, Stillborn, TaskId, Verdict
+from dgm.domain import Born, Budget, Entry, Evaluate, Evaluation, Stillborn, TaskId, Verdict
 from dgm.errors import Infrastructure
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.run_controller import RunController
@@ -69,7 +69,3 @@ def killed_session(run, policy, settings, worker, after):
     except Killed:
         return
     raise AssertionError("it ended before it was killed")
-
-
-def is_expansion(event):
-    return isinstance(getattr(event, "action", None), Expand)

@@ -1,6 +1,7 @@
 """Trees and runs made by hand, for tests of policies and of the loop."""
 
 from collections.abc import Iterable
+from random import Random
 
 from dgm.archive.events import (
     ActionStarted,
@@ -15,6 +16,7 @@ from dgm.archive.events import (
 from dgm.archive.tree import Tree
 from dgm.config import Settings
 from dgm.domain import (
+    Action,
     ActionId,
     AgentId,
     Born,
@@ -40,6 +42,17 @@ def named(name, **policy):
 TASKS = tuple(TaskId(f"task-{n}") for n in range(10))
 
 
+class Evenly(Random):
+    """A stream whose next number is known; over evenly spread ones, shares of draws are exact."""
+
+    def __init__(self, number: float) -> None:
+        super().__init__(0)
+        self.number = number
+
+    def random(self) -> float:
+        return self.number
+
+
 class Log:
     """Builds a tree event by event."""
 
@@ -52,6 +65,11 @@ class Log:
         recorded = Recorded(len(self.events) + 1, float(len(self.events)), event)
         self.events.append(recorded)
         self.tree.apply(recorded)
+
+    def start(self, action: Action) -> ActionId:
+        number = self.tree.next_action
+        self.add(ActionStarted(number, action))
+        return number
 
     def born(self, *parents: int) -> AgentId:
         agent = AgentId(len(self.tree.agents))

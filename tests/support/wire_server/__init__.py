@@ -2,24 +2,19 @@
 
 It shares no wire code with ``dgm``, so that a misunderstanding there is not repeated here::
 
-    with WireServer(brain=Offline(), models=("gpt-test",), script=mixed(0.1)) as server:
+    with WireServer(brain=Offline(), models=("gpt-test",), key="test-key") as server:
         openai.OpenAI(base_url=server.openai_url, api_key="test-key")
         anthropic.Anthropic(base_url=server.url, api_key="test-key")
-
-``python -m tests.support.wire_server --help`` starts it as a program.
 """
 
-from tests.support.wire_server.app import Config, Price, Record, WireApp, wire_app
+from tests.support.wire_server.app import WIRES, Config, Price, Record, WireApp, WireServer
 from tests.support.wire_server.brain import Brain, Echo, Offline, Scripted, Thinking
-from tests.support.wire_server.faults import ANSWERING, PERMANENT, TRANSIENT, Kind, Rule, Script, load, mixed
-from tests.support.wire_server.protocol import Style
-from tests.support.wire_server.serving import WireServer
+from tests.support.wire_server.faults import Kind, Rule, Script
+from tests.support.wire_server.protocol import Refused, Style
 from tests.support.wire_server.talkative import Talkative
 
 __all__ = [
-    "ANSWERING",
-    "PERMANENT",
-    "TRANSIENT",
+    "WIRES",
     "Brain",
     "Config",
     "Echo",
@@ -27,6 +22,7 @@ __all__ = [
     "Offline",
     "Price",
     "Record",
+    "Refused",
     "Rule",
     "Script",
     "Scripted",
@@ -35,7 +31,4 @@ __all__ = [
     "Thinking",
     "WireApp",
     "WireServer",
-    "load",
-    "mixed",
-    "wire_app",
 ]

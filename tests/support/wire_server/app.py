@@ -1,61 +1,60 @@
-"""The server as an ASGI application: keys, models, the three endpoints, and a log of everything.
-
-It knows nothing of sockets but for one thing: what serves it may put the connection's transport into the scope
-(``serving`` does), which is needed to reset it.
-"""
+"""The server: keys, models, the three endpoints, a record of everything; served over real HTTP in a thread."""
 
 import asyncio
+import contextlib
 import hashlib
 import json
+import socket
 import threading
-import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dgm.messages import Reply, RequestRefused, Role
 from dgm.models.check import QUESTION
-from tests.support.wire_server import (
-    anthropic_messages,
-    anthropic_requests,
-    errors,
-    openai_chat,
-    openai_responses,
-    sending,
-    structured,
-)
+from tests.support.wire_server import chat, messages, responses, sending
 from tests.support.wire_server.brain import Brain, Echo
-from tests.support.wire_server.errors import ANTHROPIC, OPENAI, BrainFault, Refused
-from tests.support.wire_server.faults import CALLS, Call, Fault, Kind, Rule, Script
-from tests.support.wire_server.protocol import CREATED, Asked, Style, Wire, counts, digest_of, size
+from tests.support.wire_server.faults import (
+    CALLS,
+    Call,
+    Kind,
+    Rule,
+    Script,
+    too_long,
+    unknown_model,
+    wrong_key,
+)
+from tests.support.wire_server.protocol import (
+    ANTHROPIC,
+    CREATED,
+    OPENAI,
+    Asked,
+    BrainFault,
+    Refused,
+    Style,
+    Wire,
+    chunks_of,
+    counts,
+    digest_of,
+)
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-
-WIRES: Mapping[str, Wire] = {
-    "/v1/chat/completions": openai_chat.WIRE,
-    "/v1/responses": openai_responses.WIRE,
-    "/v1/messages": anthropic_messages.WIRE,
-}
-COUNT = "/v1/messages/count_tokens"
-MOST_BYTES = 32_000_000
-CONTEXT = 200_000
-_NOW = Rule(Kind.RATE_LIMIT)
+WIRES: Mapping[str, Wire] = dict(zip(CALLS, (chat.WIRE, responses.WIRE, messages.WIRE), strict=True))
+START_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """USD per million tokens."""
+    """USD per million tokens; cached and written ones as others where nothing is set."""
 
     input: float
     output: float
     cached: float | None = None
-    """Default: as ``input``."""
     written: float | None = None
-    """Default: as ``input``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +72,6 @@ class Config:
     keep_reasoning: bool = False
     """Refuse a turn that called tools and comes back without its reasoning, as reasoning models do; for a brain that
     is ``Thinking``. Chat has no reasoning to send back."""
-    concurrency: int | None = None
-    """Calls at once; one more gets 429."""
-    log: Callable[["Record"], None] | None = None
-    """Told of each request when it is over."""
 
 
 @dataclass(slots=True)
@@ -94,7 +89,7 @@ class Record:
     status: int = 0
     """0 where nothing was sent."""
     reply: Reply | None = None
-    """What the brain said, where the client was given all of it."""
+    """The brain's reply, where the client was given all of it."""
     usd: float = 0.0
     fault: Kind | None = None
     error: str = ""
@@ -107,16 +102,12 @@ class Record:
 
 
 class WireApp:
-    """Speaks both providers' wires; ``config`` may be replaced while it runs."""
+    """The ASGI application; ``config`` may be replaced while it runs."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self._began = time.monotonic()
         self._lock = threading.Lock()
         self._records: list[Record] = []
-        self._faults: Counter[Kind] = Counter()
-        self._busy = 0
-        self._most = 0
 
     @property
     def requests(self) -> list[Record]:
@@ -124,45 +115,18 @@ class WireApp:
         with self._lock:
             return list(self._records)
 
-    @property
-    def answered(self) -> int:
-        """Calls whose client was given the brain's whole reply."""
-        return sum(record.reply is not None for record in self.requests)
-
-    @property
-    def faults(self) -> Mapping[Kind, int]:
-        """How many calls got which fault."""
-        with self._lock:
-            return dict(self._faults)
-
-    @property
-    def spent_usd(self) -> float:
-        """What all answered calls cost by the configured prices."""
-        return sum(record.usd for record in self.requests)
-
-    @property
-    def most_at_once(self) -> int:
-        """The most calls that were under way at the same time."""
-        return self._most
-
-    def outage(self, down: bool, kind: Kind = Kind.ERROR_503, seconds: float = 1.0) -> None:
-        """Every call fails with ``kind`` until told otherwise."""
-        self.config.script.outage(kind if down else None, seconds)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
-        if scope["type"] != "http":
-            raise ValueError(f"only HTTP is spoken here, not {scope['type']}")
+    async def __call__(self, scope: sending.Scope, receive: sending.Receive, send: sending.Send) -> None:
+        """Serve one request."""
         headers = {name.decode().lower(): value.decode("latin-1") for name, value in scope["headers"]}
         path = "/v1" + scope["path"].removeprefix("/v1")
         with self._lock:
             record = Record(len(self._records) + 1, scope["method"], path, headers)
             self._records.append(record)
-        raw = await sending.body(receive)
+        raw = await sending.read_body(receive)
         record.body = _read(raw)
-        call = sending.Exchange(
-            scope, receive, send, _request_id(record, raw), lambda status: setattr(record, "status", status)
-        )
+        # The number tells the tries of one request apart.
+        name = f"req_{hashlib.sha256(raw).hexdigest()[:18]}{record.number:06d}"
+        call = sending.Exchange(scope, receive, send, name, lambda status: setattr(record, "status", status))
         vendor = ANTHROPIC if path.startswith("/v1/messages") or "anthropic-version" in headers else OPENAI
         try:
             await self._serve(record, raw, call, vendor)
@@ -172,132 +136,83 @@ class WireApp:
         except BrainFault as error:
             record.error = str(error)
             await call.error(vendor, Refused(500, f"the test's brain: {error}"))
-        finally:
-            if self.config.log:
-                self.config.log(record)
 
     async def _serve(self, record: Record, raw: bytes, call: sending.Exchange, vendor: str) -> None:
         self._let_in(record.headers, vendor)
-        if record.path == "/v1/models" or record.path.startswith("/v1/models/"):
-            self._strike_refused(record, raw, vendor)
+        digest = digest_of(record.path, raw)
+        rule = self.config.script.choose(Call(record.path, digest, record.check))
+        refused = rule.refused(vendor, record.path) if rule else None
+        is_list = record.path.startswith("/v1/models")
+        if rule and (refused or is_list):
+            record.fault = rule.kinds[0]
+            raise refused or Refused(503, "The server had a problem.")
+        if is_list:
             await call.whole(self._models(record.path, vendor))
             return
-        if record.path not in (*CALLS, COUNT):
-            raise Refused(
-                404, f"Not found: {record.path}", type="invalid_request_error" if vendor == OPENAI else ""
-            )
-        if record.method != "POST":
-            raise Refused(405, f"Not allowed to {record.method} {record.path}.", type="invalid_request_error")
-        if len(raw) > MOST_BYTES:
-            raise Refused(413, "Request exceeds the maximum size")
-        if not isinstance(record.body, dict):
-            raise Refused(400, "We could not parse the JSON body of your request.")
-        if record.path == COUNT:
-            self._strike_refused(record, raw, vendor)
-            asked = _parsed(partial(anthropic_requests.parse, counting=True), record.body, "")
-            self._known(asked.model, vendor)
-            await call.whole({"input_tokens": max(1, size(asked.request) // 4)})
-            return
-        with self._lock:
-            self._busy += 1
-            self._most = max(self._most, self._busy)
-            busy = self._busy
-        try:
-            if self.config.concurrency is not None and busy > self.config.concurrency:
-                raise self._counted(record, Fault(Kind.RATE_LIMIT, _NOW), vendor)
-            await self._ask(record, raw, call, WIRES[record.path])
-        finally:
-            with self._lock:
-                self._busy -= 1
+        if record.path not in CALLS or record.method != "POST" or not isinstance(record.body, dict):
+            raise Refused(404, f"Not found: {record.method} {record.path}", type="invalid_request_error")
+        await self._ask(record, call, WIRES[record.path], digest, rule)
 
-    async def _ask(self, record: Record, raw: bytes, call: sending.Exchange, wire: Wire) -> None:
-        digest = digest_of(record.path, raw)
-        fault = self._chosen(record, digest)
-        if fault:
-            refused = fault.refused(wire.vendor, record.path)
-            if refused:
-                raise self._counted(record, fault, wire.vendor)
-        asked = _parsed(wire.parse, record.body, digest)
-        self._known(asked.model, wire.vendor)
-        if self.config.keep_reasoning and wire is not openai_chat.WIRE and not _whole(asked):
-            raise errors.unreasoned(wire.vendor)
-        if self.config.latency_s:
-            await asyncio.sleep(self.config.latency_s)
-        if fault:
-            self._count(record, fault)
-            if not sending.gives_answer(fault):
-                await sending.spoil(call, wire, asked, fault, self.config.style)
-                return
-        reply = await self._answer(asked, record.path)
-        structured.check(asked.schema, reply)
-        style = (
-            replace(self.config.style, piece=2)
-            if fault and fault.kind is Kind.SPLIT_ARGUMENTS
-            else self.config.style
-        )
-        drip_s = fault.rule.seconds if fault and fault.kind is Kind.DRIP else 0.0
-        chunks = list(sending.chunks_of(wire, asked, reply, style))
+    async def _ask(
+        self, record: Record, call: sending.Exchange, wire: Wire, digest: str, rule: Rule | None
+    ) -> None:
+        try:
+            asked = wire.parse(record.body, digest)
+        except (AttributeError, TypeError, KeyError, ValueError) as error:
+            # A field whose type no check looks at; a 500 would be tried again.
+            raise Refused(400, f"The request is malformed: {error!r}") from error
+        self._check_model(asked.model, wire.vendor)
+        if self.config.keep_reasoning and wire is not chat.WIRE and not _keeps_reasoning(asked):
+            raise Refused(400, "A turn with tool calls was provided without its required reasoning.")
+        await asyncio.sleep(self.config.latency_s)
+        style, drip_s = self.config.style, 0.0
+        if rule:
+            record.fault = rule.kinds[0]
+            match rule.kind:
+                case Kind.DRIP:
+                    drip_s = rule.seconds
+                case Kind.SPLIT_ARGUMENTS:
+                    style = replace(style, piece=2)
+                case _:
+                    await sending.spoil(call, wire, asked, rule, style)
+                    return
+        try:
+            reply = await self.config.brain.answer(asked.request)
+        except RequestRefused as error:
+            if error.code == "context_length_exceeded":
+                raise too_long(record.path) from error
+            raise Refused(400, str(error), error.code) from error
         usd = self._price(asked, reply)
 
         def given() -> None:
             record.usd = usd
             record.reply = reply
 
-        await sending.answer(call, asked, chunks, given, drip_s)
-
-    async def _answer(self, asked: Asked, path: str) -> Reply:
-        try:
-            return await self.config.brain.answer(asked.request)
-        except RequestRefused as error:
-            if error.code == "context_length_exceeded":
-                raise errors.too_long(path, max(CONTEXT + 1, size(asked.request) // 4), CONTEXT) from error
-            raise Refused(400, str(error), error.code) from error
-
-    def _chosen(self, record: Record, digest: str) -> Fault | None:
-        body = record.body if isinstance(record.body, dict) else {}
-        streaming = body.get("stream") is True
-        age = time.monotonic() - self._began
-        call = Call(record.path, digest, str(body.get("model")), streaming, age, record.check)
-        return self.config.script.choose(call)
-
-    def _strike_refused(self, record: Record, raw: bytes, vendor: str) -> None:
-        """Only faults that are an error's answer strike where no model is asked."""
-        fault = self._chosen(record, digest_of(record.path, raw))
-        if fault:
-            raise self._counted(record, fault, vendor)
-
-    def _counted(self, record: Record, fault: Fault, vendor: str) -> Refused:
-        self._count(record, fault)
-        return fault.refused(vendor, record.path) or errors.failing(vendor, 503)
-
-    def _count(self, record: Record, fault: Fault) -> None:
-        record.fault = fault.kind
-        with self._lock:
-            self._faults[fault.kind] += 1
+        await sending.answer(call, asked, chunks_of(wire, asked, reply, style), given, drip_s)
 
     def _let_in(self, headers: Mapping[str, str], vendor: str) -> None:
         given = headers.get("authorization", "").removeprefix("Bearer ")
         if vendor == ANTHROPIC:
             given = headers.get("x-api-key", given)
         if given != self.config.key:
-            raise errors.wrong_key(vendor, given)
+            raise wrong_key(vendor, given)
         if vendor == ANTHROPIC and "anthropic-version" not in headers:
             raise Refused(400, "anthropic-version: header is required")
 
-    def _known(self, model: str, vendor: str) -> None:
+    def _check_model(self, model: str, vendor: str) -> None:
         if model not in self.config.models:
-            raise errors.unknown_model(vendor, model)
+            raise unknown_model(vendor, model)
 
     def _models(self, path: str, vendor: str) -> Mapping[str, Any]:
         name = path.removeprefix("/v1/models").removeprefix("/")
         if name:
-            self._known(name, vendor)
-            return _model(name, vendor)
-        found = [_model(each, vendor) for each in self.config.models]
+            self._check_model(name, vendor)
+            return _describe(name, vendor)
+        data = [_describe(model, vendor) for model in self.config.models]
         if vendor == ANTHROPIC:
             ends = {"first_id": self.config.models[0], "last_id": self.config.models[-1]}
-            return {"data": found, "has_more": False, **ends}
-        return {"object": "list", "data": found}
+            return {"data": data, "has_more": False, **ends}
+        return {"object": "list", "data": data}
 
     def _price(self, asked: Asked, reply: Reply) -> float:
         price = self.config.prices.get(asked.model)
@@ -313,28 +228,14 @@ class WireApp:
         return total / 1_000_000
 
 
-def wire_app(config: Config | None = None) -> WireApp:
-    """The application, to be served by whatever serves ASGI."""
-    return WireApp(config or Config())
-
-
-def _parsed(parse: Callable[[Mapping[str, Any], str], Asked], body: Mapping[str, Any], digest: str) -> Asked:
-    """Makes a 400 of a field whose type no check looks at: a 500 would be tried again."""
-    try:
-        return parse(body, digest)
-    except (AttributeError, TypeError, KeyError, ValueError) as error:
-        raise Refused(400, f"The request is malformed: {error!r}") from error
-
-
-def _whole(asked: Asked) -> bool:
+def _keeps_reasoning(asked: Asked) -> bool:
     last = next((m for m in reversed(asked.request.messages) if m.role is Role.ASSISTANT), None)
     return asked.reasoned or last is None or not last.calls
 
 
-def _model(name: str, vendor: str) -> Mapping[str, Any]:
+def _describe(name: str, vendor: str) -> Mapping[str, Any]:
     if vendor == ANTHROPIC:
-        told = {"display_name": name, "created_at": "2025-10-09T08:53:20Z", "lifecycle": "active"}
-        return {"type": "model", "id": name, **told}
+        return {"type": "model", "id": name, "display_name": name, "created_at": "2025-10-09T08:53:20Z"}
     return {"id": name, "object": "model", "created": CREATED, "owned_by": "wire-server"}
 
 
@@ -345,6 +246,101 @@ def _read(raw: bytes) -> Any:
         return raw
 
 
-def _request_id(record: Record, raw: bytes) -> str:
-    """Tells the tries of one request apart by their place in the log."""
-    return "req_" + hashlib.sha256(raw).hexdigest()[:18] + f"{record.number:06d}"
+class Reachable(H11Protocol):
+    """Shows the application its connection, which must be had to reset it."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self.app_state = {**self.app_state, "transport": transport}
+        super().connection_made(transport)
+
+
+class Unsignalled(uvicorn.Server):
+    """Leaves signals to the program."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class WireServer:
+    """A running server on a free port of 127.0.0.1, for a ``with``.
+
+    Args:
+        config: what it offers; default: everything by default.
+        around: makes what is served of the application, such as a copy of all that goes in and out.
+        options: fields of ``Config``, instead of ``config``.
+    """
+
+    def __init__(
+        self,
+        config: Config | None = None,
+        *,
+        around: Callable[[WireApp], Any] | None = None,
+        **options: Any,
+    ) -> None:
+        self.app = WireApp(config or Config(**options))
+        settings = uvicorn.Config(
+            around(self.app) if around else self.app,
+            http=Reachable,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            timeout_keep_alive=600,
+            timeout_graceful_shutdown=1,
+            backlog=512,
+        )
+        self._server = Unsignalled(settings)
+        self._thread = threading.Thread(target=self._run, name="wire-server", daemon=True)
+
+    def __enter__(self) -> Self:
+        # asyncio turns Nagle's algorithm off only where the protocol is named: else each answer waits 40 ms.
+        self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        self._listener.bind(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        """Without a path: an Anthropic client's base URL; an OpenAI client's is ``openai_url``."""
+        self.openai_url = self.url + "/v1"
+        self._thread.start()
+        waiting = threading.Event()
+        for _ in range(int(START_S / 0.005)):
+            if self._server.started:
+                return self
+            if not self._thread.is_alive():
+                break
+            waiting.wait(0.005)
+        raise RuntimeError("the wire server did not start")
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.should_exit = True
+        self._thread.join(START_S)
+
+    @property
+    def requests(self) -> list[Record]:
+        """Every request so far, in order of arrival."""
+        return self.app.requests
+
+    @property
+    def answered(self) -> int:
+        """Calls whose client was given the brain's complete reply."""
+        return sum(record.reply is not None for record in self.requests)
+
+    @property
+    def faults(self) -> Mapping[Kind, int]:
+        """Calls by the fault that they got."""
+        return Counter(record.fault for record in self.requests if record.fault)
+
+    @property
+    def spent_usd(self) -> float:
+        """Price of all answered calls by the configured prices."""
+        return sum(record.usd for record in self.requests)
+
+    def outage(self, down: bool, kind: Kind = Kind.ERROR_503, seconds: float = 1.0) -> None:
+        """Let every call fail with ``kind`` until the opposite is set."""
+        self.app.config.script.outage(kind if down else None, seconds)
+
+    def _run(self) -> None:
+        asyncio.run(self._server.serve(sockets=[self._listener]))

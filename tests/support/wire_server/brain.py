@@ -7,29 +7,25 @@ from dataclasses import replace
 from typing import Protocol
 
 from dgm.domain import Usage
-from dgm.messages import Message, Native, Reply, Request, Role, Stop
+from dgm.messages import Message, Reply, Request, Role, Stop
 from dgm.offline import OfflineModel
-from tests.support.wire_server.errors import BrainFault
 from tests.support.wire_server.protocol import sign, size
-
-REDACTED = Native("wire-server", "redacted")
-"""Tells a wire that the reasoning is to be hidden."""
 
 
 class Brain(Protocol):
     """Answers what a wire understood."""
 
     async def answer(self, request: Request) -> Reply:
-        """One reply.
+        """Return one reply.
 
         Raises:
-            RequestRefused: the provider is to say so.
+            RequestRefused: the provider is to refuse.
         """
         ...
 
 
 class Offline:
-    """The offline model, errors included: what it answers here is what it answers directly."""
+    """The offline model, errors included: it answers here as it answers directly."""
 
     def __init__(self) -> None:
         self._model = OfflineModel()
@@ -39,7 +35,7 @@ class Offline:
 
 
 class Echo:
-    """Says again what was said last, cut where the output limit says."""
+    """Repeats the last message, cut at the output limit."""
 
     async def answer(self, request: Request) -> Reply:
         text = request.messages[-1].text
@@ -47,21 +43,14 @@ class Echo:
         stop = Stop.END
         if limit is not None and len(text) // 4 > limit:
             text, stop = text[: limit * 4], Stop.LENGTH
-        usage = Usage(1, max(1, size(request) // 4), max(1, len(text) // 4))
-        return Reply(text, stop=stop, usage=usage)
+        return Reply(text, stop=stop, usage=Usage(1, max(1, size(request) // 4), max(1, len(text) // 4)))
 
 
 class Scripted:
-    """Gives its replies in order, one for each call that is answered; an exception among them is raised.
+    """Gives its replies in order, the last one again for ever; an exception among them is raised."""
 
-    Args:
-        replies: at least one.
-        repeat: give the last one for ever; else a call beyond the last is the test's mistake.
-    """
-
-    def __init__(self, replies: Sequence[Reply | Exception], *, repeat: bool = True) -> None:
+    def __init__(self, replies: Sequence[Reply | Exception]) -> None:
         self._replies = tuple(replies)
-        self._repeat = repeat
         self._lock = threading.Lock()
         self.asked: list[Request] = []
 
@@ -69,8 +58,6 @@ class Scripted:
         with self._lock:
             at = len(self.asked)
             self.asked.append(request)
-        if at >= len(self._replies) and not self._repeat:
-            raise BrainFault(f"the script has {len(self._replies)} replies, and a further call came")
         reply = self._replies[min(at, len(self._replies) - 1)]
         if isinstance(reply, Exception):
             raise reply
@@ -78,16 +65,10 @@ class Scripted:
 
 
 class Thinking:
-    """Adds reasoning to every reply of another brain: the same for the same request.
+    """Adds reasoning to every reply of another brain: the same for the same request."""
 
-    Args:
-        inner: gives the reply proper.
-        redacted: hide the reasoning, as Anthropic does with some of it.
-    """
-
-    def __init__(self, inner: Brain, *, redacted: bool = False) -> None:
+    def __init__(self, inner: Brain) -> None:
         self._inner = inner
-        self._redacted = redacted
 
     async def answer(self, request: Request) -> Reply:
         reply = await self._inner.answer(request)
@@ -95,11 +76,7 @@ class Thinking:
         mark = sign(json.dumps([(m.role, m.text) for m in request.messages]))[:12]
         thought = f"({mark}) Let me see. The last word was: {last.text[:60]!r}. What follows is plain."
         spent = len(thought) // 4
-        used = reply.usage
-        usage = replace(
-            used,
-            output_tokens=(used.output_tokens or max(1, len(reply.text) // 4)) + spent,
-            reasoning_tokens=spent,
+        output = (reply.usage.output_tokens or max(1, len(reply.text) // 4)) + spent
+        return replace(
+            reply, reasoning=thought, usage=replace(reply.usage, output_tokens=output, reasoning_tokens=spent)
         )
-        native = REDACTED if self._redacted else None
-        return replace(reply, reasoning=thought, usage=usage, native=native)

@@ -1,17 +1,13 @@
-"""Which calls go wrong, and how: rules by number, by rhythm, by a seeded share, by path, by time."""
+"""Which calls go wrong, and how: rules by number, by rhythm or by a seeded share; and providers' errors in words."""
 
 import hashlib
 import threading
-import tomllib
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from pathlib import Path
-from typing import Any
 
-from tests.support.wire_server import errors
-from tests.support.wire_server.errors import ANTHROPIC, Refused
+from tests.support.wire_server.protocol import ANTHROPIC, Refused
 
 CALLS = ("/v1/chat/completions", "/v1/responses", "/v1/messages")
 
@@ -54,16 +50,9 @@ class Kind(StrEnum):
     FORBIDDEN = "forbidden"
     NO_CREDIT = "no_credit"
     DRIP = "drip"
-    """The whole answer byte by byte, over ``seconds`` at least."""
+    """The complete answer byte by byte, over ``seconds`` at least."""
     SPLIT_ARGUMENTS = "split_arguments"
-    """The whole answer in deltas of one or two characters."""
-
-
-ANSWERING = frozenset({Kind.DRIP, Kind.SPLIT_ARGUMENTS})
-"""The client gets the whole answer."""
-PERMANENT = frozenset({Kind.REFUSAL, Kind.CONTEXT_LENGTH, Kind.WRONG_KEY, Kind.FORBIDDEN, Kind.NO_CREDIT})
-"""Trying again would not help."""
-TRANSIENT = tuple(kind for kind in Kind if kind not in ANSWERING | PERMANENT)
+    """The complete answer in deltas of one or two characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,26 +69,47 @@ class Rule:
     """Of them, drawn anew for each try of the same request."""
     path: str = ""
     """The end of the path; empty: the three endpoints that ask a model."""
-    model: str = ""
-    """Only calls of this model."""
-    streaming: bool | None = None
-    """Only calls that stream, or only those that do not."""
-    from_s: float | None = None
-    """Only from then on, in seconds since the server began."""
-    until_s: float | None = None
     seconds: float = 1.0
-    """How long to hang or to drip."""
+    """Time to hang or to drip."""
     retry_after_s: float | None = None
     retry_after_ms: float | None = None
 
-    def __post_init__(self) -> None:
-        if sum((bool(self.calls), bool(self.every), bool(self.share))) > 1:
-            raise ValueError("a rule takes one of calls, every and share")
-
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """What it may choose from."""
+        """The kinds to choose from."""
         return (self.kind,) if isinstance(self.kind, Kind) else self.kind
+
+    def refused(self, vendor: str, path: str) -> Refused | None:
+        """Return the provider's error that a call gets, if it gets one."""
+        headers = {"retry-after": self.retry_after_s, "retry-after-ms": self.retry_after_ms}
+        told = {name: f"{value:g}" for name, value in headers.items() if value is not None}
+        match self.kind:
+            case Kind.RATE_LIMIT:
+                if vendor == ANTHROPIC:
+                    message = (
+                        "This request would exceed your organization's rate limit. Please try again later."
+                    )
+                    return Refused(429, message, headers=told)
+                message = "Rate limit reached for requests. Please try again later."
+                return Refused(429, message, "rate_limit_exceeded", headers=told)
+            case Kind.CONTEXT_LENGTH:
+                return too_long(path)
+            case Kind.WRONG_KEY:
+                return wrong_key(vendor, "sk-injected-fault-key")
+            case Kind.FORBIDDEN if vendor == ANTHROPIC:
+                return Refused(403, "Your API key does not have permission to use the specified resource.")
+            case Kind.FORBIDDEN:
+                message = "Project does not have access to this model."
+                return Refused(403, message, "model_not_found", type="invalid_request_error")
+            case Kind.NO_CREDIT if vendor == ANTHROPIC:
+                message = "Your credit balance is too low to access the Anthropic API."
+                return Refused(400, message, type="invalid_request_error")
+            case Kind.NO_CREDIT:
+                message = "You exceeded your current quota, please check your plan and billing details."
+                return Refused(429, message, "insufficient_quota", type="insufficient_quota")
+            case Kind() as kind if kind.startswith(("error_4", "error_5")):
+                return Refused(int(kind.removeprefix("error_")), "The server had a problem.", headers=told)
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,52 +118,8 @@ class Call:
 
     path: str
     digest: str
-    model: str = ""
-    streaming: bool = False
-    age_s: float = 0.0
-    """Since the server began."""
     check: bool = False
     """Whether dgm only checks the connection; rules that count calls do not see it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """What one call gets."""
-
-    kind: Kind
-    rule: Rule
-
-    def headers(self) -> Mapping[str, str]:
-        """When to come back."""
-        found = {}
-        if self.rule.retry_after_s is not None:
-            found["retry-after"] = f"{self.rule.retry_after_s:g}"
-        if self.rule.retry_after_ms is not None:
-            found["retry-after-ms"] = f"{self.rule.retry_after_ms:g}"
-        return found
-
-    def refused(self, vendor: str, path: str) -> Refused | None:
-        """The provider's error that the call gets, if it gets one."""
-        match self.kind:
-            case Kind.RATE_LIMIT:
-                return errors.rate_limited(vendor, self.headers())
-            case Kind.CONTEXT_LENGTH:
-                return errors.too_long(path, 208_310, 200_000)
-            case Kind.WRONG_KEY:
-                return errors.wrong_key(vendor, "sk-injected-fault-key")
-            case Kind.FORBIDDEN:
-                return errors.forbidden(vendor)
-            case Kind.NO_CREDIT:
-                return errors.no_credit(vendor)
-            case kind if kind.startswith(("error_4", "error_5")):
-                found = errors.failing(vendor, int(kind.removeprefix("error_")))
-                found.headers = self.headers()
-                return found
-        return None
-
-    def event(self, vendor: str) -> Refused:
-        """The error within a stream."""
-        return errors.failing(vendor, 529 if vendor == ANTHROPIC else 500)
 
 
 @dataclass
@@ -180,86 +146,69 @@ class Script:
         with self._lock:
             self._outage = None if kind is None else Rule(kind, seconds=seconds)
 
-    def choose(self, call: Call) -> Fault | None:
-        """What this call gets."""
+    def choose(self, call: Call) -> Rule | None:
+        """Return the rule of this call, with one kind."""
         with self._lock:
             if self._outage is not None:
-                return Fault(self._outage.kinds[0], self._outage)
+                return self._outage
             name = f"{call.path} {call.digest}"
-            found = None
+            chosen = None
             for index, rule in enumerate(self.rules):
                 if not _looks_at(rule, call):
                     continue
                 self._seen[index] += 1
-                if found is None:
-                    found = self._applied(index, rule, name)
-            self._in_a_row[name] = self._in_a_row[name] + 1 if found and found.rule.share else 0
-            return found
+                chosen = chosen or self._strike(index, rule, name)
+            self._in_a_row[name] = self._in_a_row[name] + 1 if chosen and chosen.share else 0
+            return chosen
 
-    def _applied(self, index: int, rule: Rule, name: str) -> Fault | None:
+    def _strike(self, index: int, rule: Rule, name: str) -> Rule | None:
         number = self._seen[index]
         self._tries[index, name] += 1
-        chance, which = _draws(self.seed, index, name, self._tries[index, name])
+        drawn = hashlib.sha256(f"{self.seed}/{index}/{name}/{self._tries[index, name]}".encode()).digest()
+        chance, which = int.from_bytes(drawn[:8]) / 2**64, int.from_bytes(drawn[8:16]) / 2**64
         if rule.share:
             strikes = chance < rule.share and self._in_a_row[name] < self.most_in_a_row
-        elif rule.calls:
-            strikes = number in rule.calls
         else:
-            strikes = not rule.every or number % rule.every == 0
-        return Fault(rule.kinds[int(which * len(rule.kinds))], rule) if strikes else None
-
-
-def mixed(share: float, *, seed: int = 0, seconds: float = 0.2, most_in_a_row: int = 3) -> Script:
-    """A share of all calls goes wrong, each in one of all the ways that pass by themselves."""
-    rule = Rule(TRANSIENT, share=share, seconds=seconds, retry_after_s=0.0)
-    return Script((rule,), seed=seed, most_in_a_row=most_in_a_row)
-
-
-def load(path: Path) -> Script:
-    """A script in TOML: ``seed``, ``most_in_a_row`` and tables ``[[fault]]`` with the fields of ``Rule``.
-
-    Raises:
-        ValueError: it is none; says where.
-    """
-    with path.open("rb") as file:
-        data = tomllib.load(file)
-    unknown = set(data) - {"seed", "most_in_a_row", "fault"}
-    if unknown:
-        raise ValueError(
-            f"{path}: unknown keys {', '.join(sorted(unknown))}; known: seed, most_in_a_row, fault"
-        )
-    rules = [_rule(record, f"{path}: fault {at}") for at, record in enumerate(data.get("fault", []), 1)]
-    return Script(rules, data.get("seed", 0), data.get("most_in_a_row", 3))
-
-
-def _rule(record: Mapping[str, Any], place: str) -> Rule:
-    unknown = set(record) - {each.name for each in fields(Rule)}
-    if unknown or "kind" not in record:
-        raise ValueError(f"{place}: needs a kind, and does not know {sorted(unknown)}")
-    given = record["kind"]
-    try:
-        kinds = tuple(Kind(word) for word in ([given] if isinstance(given, str) else given))
-        calls = tuple(record.get("calls", ()))
-        return Rule(**{**record, "kind": kinds, "calls": calls})
-    except ValueError as error:
-        raise ValueError(f"{place}: {error}; kinds: {', '.join(Kind)}") from error
+            strikes = number in rule.calls if rule.calls else not rule.every or number % rule.every == 0
+        return replace(rule, kind=rule.kinds[int(which * len(rule.kinds))]) if strikes else None
 
 
 def _looks_at(rule: Rule, call: Call) -> bool:
     if not (call.path.endswith(rule.path) if rule.path else call.path in CALLS):
         return False
-    if call.check and (rule.calls or rule.every):
-        return False
-    if rule.model and rule.model != call.model:
-        return False
-    if rule.streaming is not None and rule.streaming is not call.streaming:
-        return False
-    if rule.from_s is not None and call.age_s < rule.from_s:
-        return False
-    return rule.until_s is None or call.age_s < rule.until_s
+    return not (call.check and (rule.calls or rule.every))
 
 
-def _draws(seed: int, index: int, name: str, attempt: int) -> tuple[float, float]:
-    """Two numbers from 0 to 1 that depend on nothing else: neither on threads nor on what else was asked."""
-    drawn = hashlib.sha256(f"{seed}/{index}/{name}/{attempt}".encode()).digest()
-    return int.from_bytes(drawn[:8]) / 2**64, int.from_bytes(drawn[8:16]) / 2**64
+def wrong_key(vendor: str, given: str) -> Refused:
+    """Return the error for a key that is none, or for no key at all."""
+    if vendor == ANTHROPIC:
+        return Refused(401, "invalid x-api-key" if given else "x-api-key header is required")
+    if not given:
+        return Refused(401, "You didn't provide an API key.", type="invalid_request_error")
+    shown = given[:8] + "*" * 8 + given[-4:] if len(given) > 12 else "*" * len(given)
+    message = f"Incorrect API key provided: {shown}."
+    return Refused(401, message, "invalid_api_key", type="invalid_request_error")
+
+
+def unknown_model(vendor: str, name: str) -> Refused:
+    """Return the error for a model that this server does not offer."""
+    if vendor == ANTHROPIC:
+        return Refused(404, f"model: {name}")
+    message = f"The model `{name}` does not exist or you do not have access to it."
+    return Refused(404, message, "model_not_found", type="invalid_request_error")
+
+
+def too_long(path: str, tokens: int = 208_310, limit: int = 200_000) -> Refused:
+    """Return the error for more than the model's context holds, in the words of each endpoint."""
+    if path.endswith("/messages"):
+        return Refused(400, f"prompt is too long: {tokens} tokens > {limit} maximum")
+    if path.endswith("/responses"):
+        message = (
+            "Your input exceeds the context window of this model. Please adjust your input and try again."
+        )
+    else:
+        message = (
+            f"This model's maximum context length is {limit} tokens. However, your messages resulted in "
+        )
+        message += f"{tokens} tokens. Please reduce the length of the messages."
+    return Refused(400, message, "context_length_exceeded", "messages")

@@ -1,4 +1,4 @@
-"""What the three wires share: a call as it was understood, how it is counted, and what a wire must do."""
+"""Shared by the three wires: requests as a provider understands them, tokens, refusals, and strict reading."""
 
 import hashlib
 import hmac
@@ -7,16 +7,68 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dgm.messages import Reply, Request, Role
-from tests.support.wire_server.errors import Refused
+from dgm.messages import Message, Reply, Request, Role
 
+OPENAI, ANTHROPIC = "openai", "anthropic"
+TYPES = {
+    OPENAI: {429: "requests", **dict.fromkeys((500, 502, 503, 529), "server_error")},
+    ANTHROPIC: {
+        401: "authentication_error",
+        403: "permission_error",
+        404: "not_found_error",
+        409: "conflict_error",
+        413: "request_too_large",
+        429: "rate_limit_error",
+        **dict.fromkeys((500, 502, 503), "api_error"),
+        **dict.fromkeys((408, 504), "timeout_error"),
+        529: "overloaded_error",
+    },
+}
+"""Kinds of errors by status; ``invalid_request_error`` for others."""
 SECRET = b"only this server signs with it"
 CREATED = 1_760_000_000
-"""The Unix time of every answer: nothing here depends on a clock."""
+"""Unix time of every answer: nothing here depends on a clock."""
 LEAST_CACHED = 1024
 """Tokens below which providers do not cache."""
+REFUSING = "I'm sorry, but I can't help with that."
 
 JsonObject = Mapping[str, Any]
+Events = Iterator[tuple[str, JsonObject | str]]
+"""Name (empty: none) and data of server-sent events."""
+
+
+class BrainFault(Exception):
+    """A test's brain replied what a wire cannot carry: a mistake in the test."""
+
+
+@dataclass(eq=False)
+class Refused(Exception):
+    """A request that gets an error for an answer."""
+
+    status: int
+    message: str
+    code: str | None = None
+    param: str | None = None
+    type: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """Of Anthropic's errors."""
+    raw: bytes = b""
+    """The complete body, where it is another vendor's."""
+
+    def kind(self, vendor: str) -> str:
+        return self.type or TYPES[vendor].get(self.status, "invalid_request_error")
+
+    def body(self, vendor: str, request_id: str) -> bytes:
+        return self.raw or json.dumps(self.record(vendor, request_id)).encode()
+
+    def record(self, vendor: str, request_id: str) -> JsonObject:
+        """Return the error as this vendor writes it."""
+        error = {"type": self.kind(vendor), "message": self.message}
+        if vendor == ANTHROPIC:
+            error |= {"details": self.details} if self.details else {}  # type: ignore[dict-item]
+            return {"type": "error", "error": error, "request_id": request_id}
+        return {"error": {**error, "param": self.param, "code": self.code}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +79,7 @@ class Asked:
     model: str
     digest: str
     stream: bool = False
-    stream_usage: bool = False
+    stream_usage: bool = True
     encrypted: bool = False
     """Of Responses: the encrypted reasoning is wanted."""
     marked: int | None = None
@@ -35,11 +87,9 @@ class Asked:
     reasoned: bool = False
     """Whether the last of the assistant's turns came back with its reasoning."""
     echo: JsonObject = field(default_factory=dict)
-    """What the answer repeats of the request."""
+    """Keys of the request that the answer repeats."""
     kinds: Mapping[str, str] = field(default_factory=dict)
     """Of OpenAI's endpoints: types of the tools that are no functions, by name."""
-    schema: JsonObject | None = None
-    """What the answer has to be JSON of; ``{}``: any object."""
     namespaces: Mapping[str, str] = field(default_factory=dict)
     """Of Responses: the namespaces of tools, by name."""
 
@@ -57,12 +107,10 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How an answer is cut into events, and how it is spoilt."""
+    """How an answer is cut into events."""
 
     piece: int = 24
     """Characters of a delta."""
-    reasoning_key: str = "reasoning_content"
-    """Of Chat: where reasoning is put, as servers of open models do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,74 +121,170 @@ class Wire:
     parse: Callable[[JsonObject, str], Asked]
     """Raises ``Refused``. The text is the request's digest."""
     render: Callable[[Asked, Reply, Style], dict[str, Any]]
-    events: Callable[[Asked, Reply, Style], Iterator[tuple[str, JsonObject | str]]]
-    """Name (empty: none) and data of each server-sent event."""
+    events: Callable[[Asked, Reply, Style], Events]
     refusal: Callable[[Asked, Style], dict[str, Any]]
-    refusal_events: Callable[[Asked, Style], Iterator[tuple[str, JsonObject | str]]]
-    empty: Callable[[Asked, Style], dict[str, Any]]
+    refusal_events: Callable[[Asked, Style], Events]
+    empty: Callable[[Asked], dict[str, Any]]
     """An answer with nothing in it."""
-    empty_events: Callable[[Asked, Style], Iterator[tuple[str, JsonObject | str]]]
+    empty_events: Callable[[Asked, Style], Events]
     error_event: Callable[[Refused], tuple[str, JsonObject]]
 
 
+# Strict reading
+
+
+def need(holds: object, message: str, code: str | None = "invalid_value") -> None:
+    """Refuse a request that breaks a rule."""
+    if not holds:
+        raise Refused(400, message, code)
+
+
+def record(value: Any, place: str) -> JsonObject:
+    need(isinstance(value, dict), f"Invalid type for '{place}': expected an object.")
+    return value  # type: ignore[no-any-return]
+
+
+def listed(value: Any, place: str) -> list[Any]:
+    need(isinstance(value, list), f"Invalid type for '{place}': expected an array.")
+    return value  # type: ignore[no-any-return]
+
+
+def text(value: Any, place: str) -> str:
+    need(isinstance(value, str), f"Invalid type for '{place}': expected a string.")
+    return value  # type: ignore[no-any-return]
+
+
+def whole(value: Any, place: str, least: int = 1) -> int:
+    need(type(value) is int and value >= least, f"Invalid '{place}': integer below minimum value {least}.")
+    return value  # type: ignore[no-any-return]
+
+
+def number(data: JsonObject, key: str, most: float) -> float | None:
+    """Return a number from 0 to ``most``, or nothing."""
+    value = data.get(key)
+    fits = value is None or (isinstance(value, int | float) and 0 <= value <= most)
+    need(fits, f"Invalid '{key}': must be a number from 0 to {most:g}.")
+    return None if value is None else float(value)
+
+
+def only(data: JsonObject, known: frozenset[str]) -> None:
+    """Refuse a parameter that the endpoint does not have."""
+    for key in data:
+        need(key in known, f"Unknown parameter: '{key}'.", "unknown_parameter")
+
+
+def strict_objects(schema: Any, *, all_required: bool) -> None:
+    """Refuse a schema that strict modes do not take."""
+    if isinstance(schema, list):
+        for part in schema:
+            strict_objects(part, all_required=all_required)
+    if not isinstance(schema, dict):
+        return
+    if schema.get("type") == "object":
+        closed = schema.get("additionalProperties") is False
+        need(closed, "Invalid schema: 'additionalProperties' must be false.", "invalid_json_schema")
+        missing = set(schema.get("properties") or ()) - set(schema.get("required") or ())
+        need(
+            not (all_required and missing), f"Invalid schema: not required: {missing}", "invalid_json_schema"
+        )
+    strict_objects(list(schema.values()), all_required=all_required)
+
+
+def check_answer_format(form: Any) -> None:
+    """Refuse a form of the answer that OpenAI's endpoints do not take."""
+    if form is None:
+        return
+    kind = record(form, "format").get("type")
+    need(kind in ("text", "json_object", "json_schema"), f"Invalid format: '{kind}'.")
+    if kind == "json_schema":
+        inner = form.get("json_schema") or form
+        text(inner.get("name"), "format.name")
+        record(inner.get("schema"), "format.schema")
+        if inner.get("strict") is True:
+            strict_objects(inner["schema"], all_required=True)
+
+
+def check_answered(turns: tuple[Message, ...], *, at_once: bool) -> None:
+    """Refuse results of unknown calls and calls without a result; ``at_once``: before the next turn."""
+    waiting: list[str] = []
+    known: set[str] = set()
+    for turn in turns:
+        if turn.role is Role.TOOL:
+            need(turn.call_id in known, f"No tool call found for the result of {turn.call_id}.")
+            waiting = [name for name in waiting if name != turn.call_id]
+            continue
+        need(not (at_once and waiting), f"Tool calls without response messages: {', '.join(waiting)}")
+        known = {call.id for call in turn.calls} | (set() if at_once else known)
+        waiting += [call.id for call in turn.calls]
+    need(not waiting, f"No tool output found for function call {', '.join(waiting)}.")
+
+
+# Answers
+
+
 def digest_of(path: str, body: bytes) -> str:
-    """Names a request by its content."""
+    """Return a name of a request by its content."""
     return hashlib.sha256(path.encode() + b"\0" + body).hexdigest()
 
 
 def sign(*parts: str) -> str:
-    """A signature that no client can make."""
-    text = json.dumps(parts).encode()
-    return hmac.new(SECRET, text, hashlib.sha256).hexdigest()
+    """Return a signature that no client can make."""
+    return hmac.new(SECRET, json.dumps(parts).encode(), hashlib.sha256).hexdigest()
 
 
 def signed(signature: object, *parts: str) -> bool:
-    """Whether ``sign`` made it."""
+    """Return whether ``sign`` made a signature."""
     return isinstance(signature, str) and hmac.compare_digest(signature, sign(*parts))
 
 
 def sse(name: str, data: JsonObject | str) -> bytes:
-    """One server-sent event."""
+    """Return a server-sent event."""
     head = f"event: {name}\n" if name else ""
-    text = data if isinstance(data, str) else json.dumps(data)
-    return f"{head}data: {text}\n\n".encode()
+    return f"{head}data: {data if isinstance(data, str) else json.dumps(data)}\n\n".encode()
 
 
-def pieces(text: str, size: int) -> Iterator[str]:
-    """A text cut into parts of ``size`` characters."""
-    for at in range(0, len(text), size):
-        yield text[at : at + size]
+def chunks_of(wire: Wire, asked: Asked, reply: Reply, style: Style) -> list[bytes]:
+    """Return a reply as bytes: its events, or its one body."""
+    if asked.stream:
+        return [sse(name, data) for name, data in wire.events(asked, reply, style)]
+    return [json.dumps(wire.render(asked, reply, style)).encode()]
+
+
+def pieces(content: str, size: int) -> Iterator[str]:
+    """Cut a text into parts of ``size`` characters."""
+    return (content[at : at + size] for at in range(0, len(content), size))
 
 
 def size(request: Request, upto: int | None = None) -> int:
-    """Characters of the messages before ``upto`` and of the tools."""
-    said = sum(
-        len(m.text) + sum(len(c.arguments) + len(c.name) for c in m.calls) for m in request.messages[:upto]
+    """Return the characters of the messages before ``upto`` and of the tools."""
+    turns = request.messages[:upto]
+    calls = [call for turn in turns for call in turn.calls]
+    total = sum(len(turn.text) for turn in turns) + sum(
+        len(call.arguments) + len(call.name) for call in calls
     )
-    return said + sum(len(tool.name) + len(tool.description) for tool in request.tools)
+    return total + sum(len(tool.name) + len(tool.description) for tool in request.tools)
 
 
 def counts(asked: Asked, reply: Reply) -> Counts:
-    """What the call takes, from the brain's count where it made one, and from the request alone."""
+    """Return the tokens of a call: the brain's count where it made one, else of the texts."""
     used = reply.usage
-    given = used.input_tokens or max(1, size(asked.request) // 4)
-    said = len(reply.text) + len(reply.reasoning) + sum(len(call.arguments) for call in reply.calls)
-    output = used.output_tokens or max(1, said // 4)
+    sent = used.input_tokens or max(1, size(asked.request) // 4)
+    written = len(reply.text) + len(reply.reasoning) + sum(len(call.arguments) for call in reply.calls)
+    output = used.output_tokens or max(1, written // 4)
     reasoning = min(output, used.reasoning_tokens or len(reply.reasoning) // 4)
     if used.cached_tokens or used.written_tokens:
-        return Counts(given, output, used.cached_tokens, used.written_tokens, reasoning)
-    cached, written = _cache(asked, given)
-    return Counts(given, output, cached, written, reasoning)
+        return Counts(sent, output, used.cached_tokens, used.written_tokens, reasoning)
+    return Counts(sent, output, *_cache(asked, sent), reasoning)
 
 
-def _cache(asked: Asked, given: int) -> tuple[int, int]:
+def _cache(asked: Asked, sent: int) -> tuple[int, int]:
     """Read and written: as if the request before this one in its conversation had been asked a moment ago."""
     turns = [at for at, m in enumerate(asked.request.messages) if m.role is Role.ASSISTANT]
     before = size(asked.request, turns[-1]) // 4 if turns else 0
     if asked.marked is None:
-        cached = min(before, given) // 128 * 128
+        cached = min(before, sent) // 128 * 128
         return (cached if cached >= LEAST_CACHED else 0), 0
-    marked = min(asked.marked // 4, given)
+    marked = min(asked.marked // 4, sent)
     if marked < LEAST_CACHED:
         return 0, 0
     read = min(before, marked)

@@ -8,8 +8,8 @@ from dgm.analysis.best import best_of
 from dgm.archive.events import AgentBorn
 from dgm.archive.run import Run
 from dgm.config import Settings
-from dgm.domain import CommitId
-from dgm.stats import beta_quantile
+from dgm.domain import CommitId, Tally
+from dgm.stats import lower_bound
 from dgm.views.agents import TreeView
 from tests.support.runs.trees import Log
 
@@ -40,4 +40,4 @@ def test_best_is_what_the_policy_recommends_with_the_bound_of_its_own_verdicts(r
     assert best_of(run) == 2, "never the highest rate so far"
     row = TreeView.load(run).agents[2]
     assert (row.best, row.own.resolved, row.own.n) == (True, 9, 10)
-    assert row.lower_bound == pytest.approx(beta_quantile(0.01, 10, 2))
+    assert row.lower_bound == pytest.approx(lower_bound(Tally(9, 1)))

@@ -187,6 +187,7 @@ def test_every_stage_has_words_that_name_settings():
             assert name in sections[section].annotation.model_fields, words
 
 
+@pytest.mark.starts_processes
 def test_status_tells_what_children_died_of_and_what_the_last_one_printed(tmp_path):
     with Run.create(
         tmp_path / "run", {"settings": Settings().model_dump(mode="json"), "sandbox": "none"}

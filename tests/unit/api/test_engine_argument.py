@@ -8,6 +8,8 @@ from tests.support.fake_engine import ROOTLESS, serve_engine
 from tests.support.runs.made import make_run
 from tests.support.suite_on_disk import make_suite
 
+pytestmark = pytest.mark.starts_processes
+
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):

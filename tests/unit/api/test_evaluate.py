@@ -5,12 +5,19 @@ import json
 import pytest
 
 import dgm
+from dgm.api.evaluation_session import select_tasks
+from dgm.benchmarks.opening import open_suite
+from dgm.config import Settings
+from dgm.domain import Split
 from dgm.errors import UserError
 from dgm.exports.pack import pack
 from dgm.exports.scrub import LocalIdentity
 from tests.support.runs.made import make_run
+from tests.support.suite_on_disk import NoEngine
 
 pytestmark = pytest.mark.starts_processes
+
+SEARCH_TASK = "ledger-shares-add-up-to-more"
 
 
 @pytest.fixture
@@ -59,6 +66,21 @@ def test_a_wrong_argument_is_named(archive, targets, options, argument, problem)
     assert not [*archive.rglob("evaluate*"), *archive.rglob("predictions*")]
 
 
+@pytest.mark.parametrize(
+    ("split", "name", "argument", "problem"),
+    [
+        ("promotion", None, "split", "benchmark 'starter' has no promotion task"),
+        ("holdout", SEARCH_TASK, "tasks", "but in the search split"),
+        ("search", f"{SEARCH_TASK}s", "tasks", f"did you mean '{SEARCH_TASK}'?"),
+    ],
+)
+def test_a_task_that_is_not_in_the_split_is_named(split, name, argument, problem):
+    benchmark = open_suite("starter", NoEngine(), Settings().benchmarks, Settings().grading)
+    with pytest.raises(UserError) as refused:
+        select_tasks(benchmark, Split(split), [name] if name else [])
+    assert (refused.value.argument, problem in refused.value.problem) == (argument, True), refused.value
+
+
 def test_nothing_is_written_into_the_copy_of_a_packed_run(archive, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     pack(archive / "one", tmp_path / "one.dgm", LocalIdentity.here())
@@ -78,6 +100,7 @@ def test_nothing_is_written_into_the_copy_of_a_packed_run(archive, tmp_path, mon
         ([0], {"what": "work", "live": "offline"}, "what"),
         ([0], {"what": "evaluations", "max_usd": 1}, "max_usd"),
         ([0], {"what": "evaluations", "into": "there"}, "into"),
+        ([0], {"what": "lineage", "live": "offline"}, "what"),
         ([0], {"what": "evaluations", "settings": {"policy.name": "hgm"}}, "settings"),
     ],
 )

@@ -32,6 +32,7 @@ def folder(tmp_path, monkeypatch):
     return make_run(tmp_path / "made", verdicts=["+-", "++"])
 
 
+@pytest.mark.starts_processes
 def test_runs_are_rows(folder, tmp_path):
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "run.db").write_bytes(b"")
@@ -89,6 +90,7 @@ def test_children_that_wait_are_answered(tmp_path):
     assert read_answer(folder, 2) == ApprovalAnswer(True)
 
 
+@pytest.mark.starts_processes
 def test_a_run_that_asks_nobody_says_how_one_asks(folder):
     with dgm.open("made") as run:
         assert len(run.waiting) == 0
@@ -106,6 +108,7 @@ def test_a_report_writes_its_page_and_its_figures(folder, tmp_path):
             run.report(figures=tmp_path / "made" / "run.json")
 
 
+@pytest.mark.starts_processes
 def test_a_control_that_would_show_nothing_is_refused_before_anything_is_performed(folder):
     with dgm.open("made") as run, pytest.raises(UserError, match="equal answers to equal requests"):
         run.report(control=True)

@@ -31,6 +31,7 @@ def test_the_shipped_suites_and_the_forms_of_other_names_are_listed(capsys):
     assert json.loads(run(capsys, "list", "--json").out) == view.model_dump(mode="json")
 
 
+@pytest.mark.starts_processes
 def test_a_suite_is_a_table_of_its_tasks(suite, capsys):
     view = dgm.benchmark_show(suite)
     (row,) = view.facts

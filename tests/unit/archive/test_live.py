@@ -28,7 +28,7 @@ from dgm.config import Settings
 from dgm.domain import Usage
 from dgm.errors import ArchiveCorrupt, UserError
 from dgm.protocols import Checked
-from dgm.search.model_checks import note_checks, worst_of_checks
+from dgm.search.start import note_checks, worst_of_checks
 from dgm.views.run import view_cut_calls
 from tests.support.runs.paid import PaidRun
 

@@ -150,13 +150,13 @@ def test_ordinary_forms_are_read(
     assert steps(kind(repo, tmp_path)) == length
 
 
-def test_ids_of_64_digits_are_read(tmp_path: Path) -> None:
+def test_ids_of_64_digits_are_refused(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", "--object-format=sha256", ".")
     (tmp_path / "agent.toml").write_bytes(AGENT)
     git(tmp_path, "add", "-A")
     git(tmp_path, "commit", "-qm", "only")
-    assert steps(tmp_path) == 1
-    assert read_seed_with_origin(str(tmp_path)) == ({"agent.toml": Entry(AGENT)}, None)
+    with pytest.raises(UserError, match="40 digits"):
+        steps(tmp_path)
 
 
 def of_others(private: Path, stranger: Path) -> dict[str, Callable[[], object]]:

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from dgm.archive.merging import Conflict, ConflictKind, find_unsettled, merge_snapshots
-from dgm.archive.repository import tree_id
-from dgm.archive.snapshots import FILE, LINK, PROGRAM
+from dgm.archive.snapshots import FILE, LINK, PROGRAM, tree_id
 from dgm.domain import Entry, Snapshot
 from dgm.errors import UserError
 

@@ -10,20 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from dgm.archive.this_machine import _FIRST_PID_NAMESPACE, _find_linux_id, boot, machine_name, pid_space
+from dgm.archive.this_machine import _FIRST_PID_NAMESPACE as OUTSIDE
+from dgm.archive.this_machine import _find_linux_id, boot, machine_name, pid_space
 
 ONE, TWO = "0123456789abcdef" * 2, "fedcba9876543210" * 2
-CONTAINER = _FIRST_PID_NAMESPACE + 7
+CONTAINER = OUTSIDE + 7
 
 
 @pytest.fixture(autouse=True)
 def _anew():
-    known = (machine_name, boot, pid_space)
-    for each in known:
-        each.cache_clear()
+    for function in (machine_name, boot, pid_space):
+        function.cache_clear()
     yield
-    for each in known:
-        each.cache_clear()
+    for function in (machine_name, boot, pid_space):
+        function.cache_clear()
 
 
 @pytest.fixture
@@ -37,54 +37,41 @@ def rename(monkeypatch, name):
     monkeypatch.setattr(socket, "gethostname", lambda: name)
 
 
-def test_a_machine_keeps_its_id_under_another_name(file, monkeypatch):
-    before = _find_linux_id([file], _FIRST_PID_NAMESPACE)
+def test_a_machine_keeps_its_id_under_another_name_and_differs_from_others_of_its_name(file, monkeypatch):
+    before = _find_linux_id([file], OUTSIDE)
+    assert ONE not in before
     rename(monkeypatch, "by-dhcp")
-    assert _find_linux_id([file], _FIRST_PID_NAMESPACE) == before
-
-
-def test_machines_of_one_name_differ(file):
-    before = _find_linux_id([file], _FIRST_PID_NAMESPACE)
+    assert _find_linux_id([file], OUTSIDE) == before
     file.write_text(TWO)
-    assert _find_linux_id([file], _FIRST_PID_NAMESPACE) != before
+    assert _find_linux_id([file], OUTSIDE) != before
 
 
 def test_containers_of_one_image_differ_and_stay_the_same_when_they_start_again(file, monkeypatch):
-    found = []
+    ids = []
     for name in ("3f1c", "3f1c", "77aa"):
         rename(monkeypatch, name)
-        found.append(_find_linux_id([file], CONTAINER + len(found)))
-    assert found[0] == found[1]
-    assert len({*found, _find_linux_id([file], _FIRST_PID_NAMESPACE)}) == 3
-
-
-def test_the_id_of_the_system_is_not_shown(file):
-    assert ONE not in _find_linux_id([file], _FIRST_PID_NAMESPACE)
+        ids.append(_find_linux_id([file], CONTAINER + len(ids)))
+    assert ids[0] == ids[1]
+    assert len({*ids, _find_linux_id([file], OUTSIDE)}) == 3
 
 
 @pytest.mark.parametrize("content", ["", "uninitialized\n", "no id"])
 def test_a_file_without_an_id_is_passed_over(file, tmp_path, content):
-    other = tmp_path / "dbus"
-    other.write_text(ONE)
+    (tmp_path / "dbus").write_text(ONE)
     usual = _find_linux_id([file], CONTAINER)
     file.write_text(content)
     assert _find_linux_id([file, tmp_path / "none"], CONTAINER) == ""
-    assert _find_linux_id([file, other], CONTAINER) == usual
+    assert _find_linux_id([file, tmp_path / "dbus"], CONTAINER) == usual
 
 
-def test_only_without_any_id_it_is_the_name_of_the_host(monkeypatch):
-    monkeypatch.setattr(Path, "read_text", lambda *_, **__: "")
-    assert machine_name() == socket.gethostname()
-
-
-def test_without_a_boot_pids_count_on_one_machine_only(monkeypatch):
+def test_without_any_id_names_count_on_one_machine_only(monkeypatch):
     def absent(*_, **__):
         raise FileNotFoundError
 
     monkeypatch.setattr(Path, "read_text", absent)
-    rename(monkeypatch, "a-mac")
-    assert boot() == ""
-    assert pid_space().startswith("a-mac/")
+    rename(monkeypatch, "a-host")
+    assert (machine_name(), boot()) == ("a-host", "")
+    assert pid_space().startswith("a-host/")
 
 
 LOOK = "from dgm.archive.this_machine import pid_space, machine_name, boot; print(pid_space(), machine_name(), boot())"
@@ -100,12 +87,11 @@ def test_another_namespace_of_pids_is_another_space_of_the_same_boot():
         subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
         for words in (look, inside)
     )
-    assert here[0] != there[0]
-    assert here[1] != there[1]
+    assert (here[0] != there[0], here[1] != there[1]) == (True, True)
     assert here[2] == there[2] != ""
 
 
-def test_a_mac_keeps_its_name_in_another_network(monkeypatch):
+def test_a_mac_has_the_id_of_its_hardware_or_the_name_of_the_host(monkeypatch):
     class System:
         """A system that knows the id of its hardware."""
 
@@ -117,9 +103,6 @@ def test_a_mac_keeps_its_name_in_another_network(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: System)
     assert machine_name() == "mac-00010203-0405-0607-0809-0a0b0c0d0e0f"
-
-
-def test_a_mac_without_an_id_has_the_name_of_the_host(monkeypatch):
-    monkeypatch.setattr(sys, "platform", "darwin")
+    machine_name.cache_clear()
     monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: object())
     assert machine_name() == socket.gethostname()

@@ -83,6 +83,7 @@ def test_the_command_of_a_run_gives_the_same_settings():
     assert resolve(None, words[4::2], {}) == run.settings
 
 
+@pytest.mark.starts_processes
 def test_a_run_that_was_begun_with_other_settings_is_refused(tmp_path):
     (before,) = plan_runs("try", SHARED, [1], {})
     (changed,) = plan_runs("try", SHARED, [1], {"budget.evaluations": [9]})

@@ -107,6 +107,7 @@ def test_what_cannot_be_made_is_refused_and_leaves_nothing(sources, options, pro
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.starts_processes
 def test_a_target_in_use_stays_as_it_is(suites, tmp_path):
     (tmp_path / "used").mkdir()
     (tmp_path / "used" / "file").touch()

@@ -98,16 +98,6 @@ def test_wrong_words_are_user_errors(words, message):
     assert "\n" not in str(caught.value)
 
 
-def test_help_lists_what_the_docstring_says(capsys):
-    assert run("--help") == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "Usage: dgm judge RUN [AGENTS...] [OPTIONS]"
-    assert "  --split CHOICE   Tasks to work on. [search, holdout] [default: holdout]" in lines
-    assert "  --json           Print JSON." in lines
-    assert max(map(len, lines)) <= 80
-    assert not any("plugin" in line or "watcher" in line for line in lines)
-
-
 def test_consent_is_asked_for_or_given_in_advance(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     subject = Subject("an endpoint", "an endpoint")

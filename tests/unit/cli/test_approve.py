@@ -13,10 +13,7 @@ from dgm.archive.approvals import FOLDER, ApprovalAnswer, read_answer
 from dgm.archive.events import AgentStillborn
 from dgm.archive.run import Run
 from dgm.cli.main import main
-from dgm.config import Settings
 from dgm.domain import ActionId, AgentId, Stillborn
-from dgm.exports.pack import pack
-from dgm.exports.scrub import LocalIdentity
 from tests.support.runs.waiting import make_waiting_run
 
 pytestmark = pytest.mark.starts_processes
@@ -97,22 +94,6 @@ def test_what_cannot_be_answered_is_one_line_and_changes_nothing(folder, capsys,
     assert answers(folder) == {2: None, 3: None}
 
 
-def test_runs_that_ask_nobody_are_refused(folder, capsys, tmp_path):
-    assert "no run 'ask'; did you mean 'asks'?" in dgm(capsys, "ask", code=2)
-    pack(folder, tmp_path / "asks.dgm", LocalIdentity("/nobody/home", "nobody", "nowhere", "/nobody/here"))
-    assert "is packed and can only be read; unpack it first: dgm export " in dgm(
-        capsys, tmp_path / "asks.dgm", 2, "yes", code=2
-    )
-    for name, config in {
-        "old": {"settings": {}},
-        "off": {"settings": Settings(model="offline").model_dump(mode="json")},
-    }.items():
-        Run.create(tmp_path / name, config).close()
-        assert "asks nobody, because gates.approve is off" in dgm(capsys, name, code=2)
-    Run.create(tmp_path / "world", {"settings": {}, "simulation": {}}).close()
-    assert "world is simulated" in dgm(capsys, "world", code=2)
-
-
 def test_a_folder_that_cannot_be_written_is_one_line(folder, capsys):
     (folder / FOLDER / "2").mkdir()
     assert "no answer: " in dgm(capsys, "asks")
@@ -123,12 +104,6 @@ def test_a_folder_that_cannot_be_written_is_one_line(folder, capsys):
     blocked.rmdir()
     blocked.write_text("a file where a folder is wanted")
     assert str(blocked) in dgm(capsys, "asks", 2, "yes", code=2)
-
-
-def test_status_says_that_children_wait(folder, capsys):
-    with pytest.raises(SystemExit):
-        main(["status", "asks"])
-    assert "waiting      2 children wait for you: dgm approve asks" in capsys.readouterr().out
 
 
 def talk(folder, *words):

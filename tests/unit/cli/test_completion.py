@@ -22,8 +22,3 @@ def test_the_script_of_bash_knows_every_command(tmp_path, monkeypatch, capsys):
     derived = [name for name in COMMANDS if name.split()[0] in ("agent", "benchmark", "doctor")]
     assert {word for name in derived for word in name.split() if word not in script} == set()
     assert "--max-usd" in script
-
-
-def test_an_unknown_shell_is_refused(capsys):
-    run("tcsh", code=2)
-    assert "bash, zsh, fish" in capsys.readouterr().err

@@ -14,6 +14,8 @@ from dgm.views.run_list import RunListView
 from dgm.views.tasks import AgentTaskView
 from tests.support.runs.paid import small
 
+pytestmark = pytest.mark.starts_processes
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:

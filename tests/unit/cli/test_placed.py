@@ -38,12 +38,6 @@ def test_paths_become_absolute(here, given, found):
     assert made(given)[0] == found.format(here)
 
 
-def test_a_folder_right_here_is_a_path_too(here, monkeypatch):
-    monkeypatch.chdir(here / "suites")
-    assert made("own")[0] == f"{here}/suites/own"
-    assert made("./own")[0] == f"{here}/suites/own"
-
-
 @pytest.mark.parametrize(
     "name",
     ["starter", "swebench:verified", "swebench:no.jsonl", "polyglot:", "polyglot:https://example.org/a@v1", "plug-in"],

@@ -44,29 +44,11 @@ def test_a_command_is_interrupted(number: signal.Signals) -> None:
     assert signal.getsignal(number) is before
 
 
-def test_what_nohup_ignores_stays_ignored() -> None:
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with allow_interrupts():
-            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGHUP, before)
-
-
 def test_a_second_hang_up_does_not_cut_the_end_short() -> None:
     with allow_interrupts():
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGHUP)
         signal.raise_signal(signal.SIGHUP)
-
-
-def test_sigterm_is_heard_where_ctrl_c_is_ignored() -> None:
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with pytest.raises(KeyboardInterrupt), allow_interrupts():
-            signal.raise_signal(signal.SIGTERM)
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.starts_processes

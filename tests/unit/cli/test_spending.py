@@ -10,18 +10,12 @@ import pytest
 from dgm.cli.main import main
 from dgm.cli.spending import (
     FirstCosts,
-    consent_question,
-    forecast_text,
-    print_prices,
     spending_question,
 )
 from dgm.cli.watching import TerminalWatcher
 from dgm.config import resolve
 from dgm.domain import Budget
 from dgm.errors import UserError
-from dgm.models.auto import Offer
-from dgm.models.pricing import Prices
-from dgm.search.costs import EvaluationSample, compute_reach
 from tests.support.runs.paid import PaidRun
 
 MODEL, PAID = "openai-compatible/m", "openai/gpt-6.2-sol"
@@ -30,18 +24,6 @@ MODEL, PAID = "openai-compatible/m", "openai/gpt-6.2-sol"
 def settings(*assignments):
     price = f'models.prices."{MODEL}"={{input=3, output=15}}'
     return resolve(None, [f"model={MODEL}", price, *assignments], {})
-
-
-def test_prices_are_told_before_the_start(capsys):
-    print_prices(settings())
-    said = capsys.readouterr().err
-    assert said.startswith(f"price: 3 USD per million tokens in, 15 out ({MODEL}); ")
-    assert "one evaluation costs at most 27.36 USD" in said
-    assert said.splitlines()[1].endswith("160 evaluations alone can cost 4,377.60 USD")
-    print_prices(settings("budget.usd=5"))
-    assert "--max-usd" not in capsys.readouterr().err
-    print_prices(resolve(None, ["model=offline"], {}))
-    assert capsys.readouterr().err == ""
 
 
 ABOVE = "budget.confirm_above_usd=5"
@@ -88,36 +70,7 @@ def test_off_a_terminal_nobody_is_asked(capsys):
     assert "go on?" not in capsys.readouterr().err
 
 
-TWO = [EvaluationSample(0.03, 60.0), EvaluationSample(0.05, 100.0)]
-
-
-@pytest.mark.parametrize(
-    ("budget", "said"),
-    [
-        (
-            Budget(usd=20.0),
-            (
-                "19.90 of 20.00 USD are left, enough for some 497 evaluations, 1 h 22 min with 8 workers "
-                "(making children comes on top)"
-            ),
-        ),
-        (
-            Budget(evaluations=12),
-            (
-                "the remaining 10 evaluations take about 0.40 USD, 1 min 40 s with 8 workers "
-                "(making children comes on top)"
-            ),
-        ),
-        (Budget(seconds=60.0), "nothing limits their number"),
-    ],
-)
-def test_the_forecast_by_two_tries(budget, said):
-    reach = compute_reach(TWO, budget, 0.1, 2, 8)
-    assert (
-        forecast_text(reach, budget, 0.1, 8) == f"forecast: about 0.04 USD an evaluation by 2 tries; {said}"
-    )
-
-
+@pytest.mark.starts_processes
 def test_the_costs_are_told_once_after_two_graded_evaluations(tmp_path):
     made = PaidRun(tmp_path / "run")
     told = []
@@ -145,34 +98,7 @@ def test_the_costs_are_told_once_after_two_graded_evaluations(tmp_path):
     made.run.close()
 
 
-def test_a_free_model_has_no_forecast_of_costs(tmp_path):
-    made = PaidRun(tmp_path / "run")
-    made.evaluated(0, 0, calls=1)
-    made.evaluated(0, 1, calls=1)
-    FirstCosts(made.run, resolve(None, ["model=offline"], {}), pytest.fail)
-    made.run.close()
-
-
-@pytest.mark.parametrize(
-    ("words", "problem"),
-    [
-        (["--set", "budget.until_score=62"], "--set budget.until_score: 62: input should be less than 1"),
-        (["--set", "budget.until_score=high"], "--set budget.until_score: 'high': input should be"),
-        (["--set", "budget.patience=0"], "--set budget.patience: 0: input should be greater than"),
-        (["--max-usd", "nan"], "--max-usd: nan: input should be"),
-        (["--max-evaluations", "0"], "--max-evaluations: 0: input should be greater than"),
-    ],
-)
-def test_limits_that_make_no_sense_are_refused_in_one_line(words, problem, capsys, tmp_path, monkeypatch):
-    monkeypatch.setenv("DGM_ARCHIVE", str(tmp_path))
-    with pytest.raises(SystemExit) as left:
-        main(["run", *words])
-    out, err = capsys.readouterr()
-    assert (left.value.code, out, len(err.splitlines())) == (2, "", 1)
-    assert problem in err
-    assert not list(tmp_path.iterdir())
-
-
+@pytest.mark.starts_processes
 def test_status_is_repeated_block_by_block_off_a_terminal(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("DGM_ARCHIVE", str(tmp_path))
     made = PaidRun(tmp_path / "run")
@@ -183,14 +109,6 @@ def test_status_is_repeated_block_by_block_off_a_terminal(tmp_path, monkeypatch,
         assert left.value.code == 0
         out = capsys.readouterr().out
         assert out.startswith("{") and out.count("\n") == 1 if more else "last event" in out
-
-
-def test_the_question_about_a_paid_model_names_model_variable_price_and_place():
-    offer = Offer("openai", PAID, "TEAM_KEY", "https://eu.example.org/v1", Prices.load().of(PAID))
-    text = consent_question(offer)
-    assert text.startswith(f"use {PAID} at https://eu.example.org/v1 with TEAM_KEY? it costs money: ")
-    assert "2 USD per million tokens in, 10 out; about 0.035 USD per call of 10,000 tokens in" in text
-    assert "\n" not in text
 
 
 @pytest.mark.parametrize("answer", ["y", "n", ""])

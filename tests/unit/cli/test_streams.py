@@ -62,15 +62,6 @@ def test_closed_streams_lead_nowhere(words, code, archive):
     assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
 
 
-def test_a_file_is_never_opened_in_place_of_a_closed_stream():
-    script = "import os, sys; from dgm.cli.main import _open_streams; _open_streams()\n"
-    script += f"file = open({os.devnull!r}); os.write(2, str(file.fileno() > 2).encode())"
-    done = subprocess.run(
-        ["bash", "-c", f'{sys.executable} -c "$0" <&- >&-', script], capture_output=True, check=True
-    )
-    assert done.stderr == b"True"
-
-
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_what_the_encoding_lacks_is_escaped(encoding, archive):
     wrong = shell(f"{DGM} status 'run→★'", archive, PYTHONIOENCODING=encoding)

@@ -38,11 +38,6 @@ def test_a_wrong_file_is_one_clear_line(tmp_path, text, message):
     assert "\n" not in str(caught.value).strip()
 
 
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(UserError, match=r"absent\.toml: no such settings file"):
-        resolve(tmp_path / "absent.toml", [], {})
-
-
 @pytest.mark.parametrize("assignments", [["workers"], ["policy.name=hgm", "policy.name.x=1"], ["budget=3"]])
 def test_a_wrong_assignment_is_refused(assignments):
     with pytest.raises(UserError):
@@ -58,21 +53,12 @@ def test_a_cost_of_expansions_wants_a_budget_of_evaluations(limit):
     assert resolve(None, [cost, f"budget.{limit}", "budget.evaluations=10"], {}).budget.expansion_cost == 2
 
 
-@pytest.mark.parametrize("limits", [[], ["budget.agents=5"], ["budget.evaluations=10"]])
-def test_a_cost_of_expansions_is_taken_of_the_budget_that_there_is(limits):
-    assert resolve(None, ["budget.expansion_cost=500", *limits], {}).budget.expansion_cost == 500
-
-
 @pytest.mark.parametrize("weight", ["1e308", "2e9", "inf", "0"])
 def test_a_weight_of_an_operator_is_bounded(weight):
     both = ["operator=self-edit+diagnose", "operators.weights.diagnose=1e9"]
     assert resolve(None, both, {}).operators.weights == {"diagnose": 1e9}
     with pytest.raises(UserError, match=r"operators\.weights\.diagnose"):
         resolve(None, [*both, f"operators.weights.diagnose={weight}"], {})
-
-
-def test_plain_text_needs_no_quotes():
-    assert resolve(None, ["policy.name=random"], {}).policy.name == "random"
 
 
 @pytest.mark.parametrize(
@@ -92,18 +78,6 @@ def test_an_error_names_the_parameter_or_the_setting(settings, arguments, argume
     assert error.value.problem.startswith(problem)
 
 
-@pytest.mark.parametrize(
-    "assignments",
-    [
-        ["gates.novelty='similarity'", "gates.novelty_threshold=0.5"],
-        ["gates.novelty='model'", "gates.novelty_threshold=0.5"],
-        ["gates.novelty_threshold=0.9"],
-    ],
-)
-def test_a_setting_that_is_read_or_is_the_default_is_taken(assignments):
-    resolve(None, assignments, {})
-
-
 FORMER = """
 [models.compatible]
 base_url = "http://a/v1"
@@ -113,12 +87,6 @@ waiting = 9
 [limits]
 log_bytes = 5
 """
-
-
-def test_a_whole_section_of_an_earlier_version_is_taken():
-    settings = resolve(None, ['models.openai = {base_url = "http://127.0.0.1:1/v1", tries = 3}'], {})
-    assert settings.providers["openai"].base_url == "http://127.0.0.1:1/v1"
-    assert settings.providers["openai"].tries == 3
 
 
 def test_a_region_leads_to_no_other_host():
@@ -143,11 +111,6 @@ def test_names_of_earlier_versions_are_taken_with_one_message(tmp_path, caplog):
     assert len(told) == 5
 
 
-def test_present_names_need_no_message(caplog):
-    resolve(None, ["providers.openai.tries=3", "models.solve=offline"], {})
-    assert caplog.records == []
-
-
 def test_a_setting_that_is_gone_is_dropped_from_the_frozen_settings_of_an_older_run():
     record = {
         "vetting": {},
@@ -164,11 +127,6 @@ def test_a_setting_that_is_gone_is_dropped_from_the_frozen_settings_of_an_older_
     assert now.providers["bedrock"] == ProviderSettings(region="later")
     assert "azure" not in now.providers
     assert record["scale"]["speculate"] == 3.0
-
-
-def test_what_was_set_of_providers_is_frozen_and_no_more():
-    settings = resolve(None, ["providers.openai.tries=8"], {})
-    assert settings.model_dump(mode="json")["providers"] == {"openai": {"tries": 8}}
 
 
 def test_a_run_that_is_older_than_vetting_keeps_its_behaviour():
@@ -190,8 +148,3 @@ def test_a_provider_that_is_none_is_refused(assignments, message):
     with pytest.raises(UserError) as error:
         resolve(None, assignments, {})
     assert message in str(error.value)
-
-
-def test_a_provider_of_ones_own_names_its_kind():
-    settings = resolve(None, ["providers.groq.kind=openai-compatible", "providers.groq.tries=3"], {})
-    assert settings.providers == {"groq": ProviderSettings(kind="openai-compatible", tries=3)}

@@ -5,12 +5,9 @@ import re
 
 import pytest
 
-from dgm.benchmarks.toml_table import Table
 from dgm.config import resolve
 from dgm.config.toml_files import NotToml, parse_toml, read_toml
-from dgm.domain import Entry
-from dgm.errors import AgentFault, UserError
-from dgm.meta.contract import read_contract
+from dgm.errors import UserError
 
 BOM = codecs.BOM_UTF8
 
@@ -37,19 +34,6 @@ def test_what_is_wrong_is_said_with_its_place(data, problem, tmp_path):
     file.write_bytes(data)
     with pytest.raises(UserError, match=f"^{re.escape(f'{file}: {problem}')}$"):
         read_toml(file)
-
-
-def test_every_reader_takes_a_mark(tmp_path):
-    file = tmp_path / "x.toml"
-    file.write_bytes(BOM + b'workers = 3\r\n[policy]\r\nname = "hgm"\r\n')
-    assert resolve(file, [], {}).workers == 3
-    table = Table.load(file)
-    assert table.take("workers", int) == 3
-    assert str(table.fail("policy", "wrong")) == f"{file}:2: policy: wrong"
-    agent = {"agent.toml": Entry(BOM + b'[agent]\r\ncommand = ["a"]\r\ncheck = ["b"]\r\n')}
-    assert read_contract(agent).command == ("a",)
-    with pytest.raises(AgentFault, match="UTF-16"):
-        read_contract({"agent.toml": Entry("[agent]".encode("utf-16"))})
 
 
 @pytest.fixture
@@ -134,9 +118,3 @@ def test_subsets_are_placed_and_flags_stay_relative_to_the_working_directory(fol
 def test_strangers_toml_is_bounded(data, problem):
     with pytest.raises(NotToml, match=f"^{re.escape(problem)}"):
         parse_toml(data.encode())
-
-
-def test_dots_in_texts_comments_and_numbers_are_no_parts_of_keys():
-    dots = "." * 100
-    text = f'a = "{dots}" # {dots}\nb = """{dots}"""\nc = [{"1.5, " * 100}]\nd."e{dots}" = 1'
-    assert parse_toml(text.encode())["d"] == {f"e{dots}": 1}

@@ -28,6 +28,8 @@ from dgm.evaluation.results import collect_results
 from dgm.evaluation.schedule import EvaluationPlan, EvaluationProgress, Schedule, enter
 from tests.support.suite_on_disk import TASK, NoEngine, make_suite
 
+pytestmark = pytest.mark.starts_processes
+
 PATCH = "diff --git a/x b/x\r\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-ä\x0c\u2028\n+\U0001f600\n"
 
 
@@ -50,10 +52,17 @@ def test_lines_a_list_and_a_table_of_predictions_are_read_alike(tmp_path):
     assert lines.digest == read_predictions(listed).digest == read_predictions(tabled).digest
 
 
-def test_a_byte_order_mark_before_predictions_is_no_part_of_them(tmp_path):
-    file = tmp_path / "p.jsonl"
-    file.write_bytes(b"\xef\xbb\xbf" + json.dumps(row()).encode() + b"\r\n")
-    assert read_predictions(file).by_task[TASK].patch == PATCH
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\xef\xbb\xbf" + json.dumps(row()).encode() + b"\r\n",
+        # Separators of lines inside a patch split no row.
+        json.dumps(row(), ensure_ascii=False).encode() + b"\n\n",
+    ],
+)
+def test_marks_and_separators_are_no_part_of_predictions(tmp_path, data):
+    (tmp_path / "p.jsonl").write_bytes(data)
+    assert read_predictions(tmp_path / "p.jsonl").by_task[TASK].patch == PATCH
 
 
 def test_the_digest_tells_other_patches_apart(tmp_path):
@@ -61,12 +70,6 @@ def test_the_digest_tells_other_patches_apart(tmp_path):
     turned = read_predictions(written(tmp_path / "2.jsonl", row("b"), row("a")))
     other = read_predictions(written(tmp_path / "3.jsonl", row("a"), row("b", PATCH + " ")))
     assert one.digest == turned.digest != other.digest
-
-
-def test_a_separator_of_lines_inside_a_patch_splits_no_row(tmp_path):
-    file = tmp_path / "p.jsonl"
-    file.write_text(json.dumps(row(), ensure_ascii=False) + "\n\n")
-    assert read_predictions(file).by_task[TASK].patch == PATCH
 
 
 @pytest.mark.parametrize(
@@ -98,6 +101,7 @@ def test_a_wrong_row_is_one_line_that_says_where(tmp_path, rows, said):
     ("name", "content", "said"),
     [
         ("p.txt", b"", ".jsonl or a .json file"),
+        ("p.jsonl", None, "missing"),
         ("p.jsonl", b'{"instance_id": "\xff"', "p.jsonl:1: no prediction"),
         ("p.json", b"3", "p.json: no prediction"),
         ("p.json", b"{", "p.json: no prediction"),
@@ -105,14 +109,10 @@ def test_a_wrong_row_is_one_line_that_says_where(tmp_path, rows, said):
     ],
 )
 def test_a_file_that_holds_no_predictions_is_refused(tmp_path, name, content, said):
-    (tmp_path / name).write_bytes(content)
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
     with pytest.raises(UserError, match=said):
         read_predictions(tmp_path / name)
-
-
-def test_a_missing_file_is_refused(tmp_path):
-    with pytest.raises(UserError, match="missing"):
-        read_predictions(tmp_path / "p.jsonl")
 
 
 def test_an_unknown_task_is_named_with_its_line_and_the_nearest_one(tmp_path):
@@ -178,20 +178,20 @@ def test_what_the_format_cannot_hold_is_left_out_and_counted(evaluated, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("there.json", "already exists"), ("no/p.json", "no such folder"), ("p", ".jsonl or")]
+    ("name", "said"),
+    [
+        ("there.json", "already exists"),
+        ("no/p.json", "no such folder"),
+        ("p", ".jsonl or"),
+        ("p.json", "no graded evaluation"),
+    ],
 )
 def test_nothing_is_written_where_it_does_not_belong(evaluated, tmp_path, name, said):
-    evaluated.grade("a", Verdict.RESOLVED)
     (tmp_path / "there.json").write_text("mine")
     with pytest.raises(UserError, match=said):
         export_patches(evaluated.run, AgentId(0), "m", tmp_path / name, lambda task: task)
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["there.json"]
     assert (tmp_path / "there.json").read_text() == "mine"
-
-
-def test_an_agent_without_evaluations_leaves_no_file(evaluated, tmp_path):
-    with pytest.raises(UserError, match="no graded evaluation"):
-        export_patches(evaluated.run, AgentId(0), "m", tmp_path / "p.json", lambda task: task)
-    assert not (tmp_path / "p.json").exists()
 
 
 def test_the_report_sorts_every_task_into_its_place(evaluated, tmp_path):

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from dgm.analysis.lineage import Lineage
-from dgm.archive.objects import object_id
 from dgm.archive.run import Run
-from dgm.archive.snapshots import from_folder
+from dgm.archive.snapshots import from_folder, object_id
 from dgm.config import Settings
 from dgm.domain import Budget, Entry, Evaluate, TaskId, Verdict
 from dgm.errors import ArchiveCorrupt, UserError
@@ -107,7 +106,7 @@ def test_an_empty_folder_may_be_there_already(run, agent, tmp_path) -> None:
 
 def test_a_missing_object_is_named_and_leaves_nothing(paid_folder, tmp_path) -> None:
     shutil.copytree(paid_folder, tmp_path / "run")
-    for path in (tmp_path / "run" / "agents.git" / "objects").glob("??/*"):
+    for path in (tmp_path / "run" / "agents.git" / "objects" / "pack").iterdir():
         path.unlink()
     with Run.open(tmp_path / "run") as run, pytest.raises(ArchiveCorrupt, match="missing"):
         write_source(run, run.tree.agents[-1], tmp_path / "clone")

@@ -2,13 +2,13 @@
 
 import pytest
 
-from dgm import assemble
 from dgm.archive.finding import find_run
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.exports.pack import pack
 from dgm.exports.scrub import LocalIdentity
 from dgm.models.providers import PROVIDER_KINDS, without_addresses
+from dgm.search.start import settings_of
 
 ADDRESSED = {
     "model": "openai/gpt-6.2-sol",
@@ -21,14 +21,14 @@ def test_addresses_and_key_variables_of_a_packed_run_are_not_used(tmp_path, monk
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     settings = Settings.model_validate(ADDRESSED)
     with Run.create(tmp_path / "theirs", {"settings": settings.model_dump(mode="json")}) as run:
-        assert assemble.settings_of(run) == settings
+        assert settings_of(run) == settings
     pack(
         tmp_path / "theirs",
         tmp_path / "theirs.dgm",
         LocalIdentity("/home/alice", "alice", "atlas", "/home/alice/work"),
     )
     with Run.open(find_run(str(tmp_path / "theirs.dgm"))) as run:
-        found = assemble.settings_of(run)
+        found = settings_of(run)
     assert found.model == "openai/gpt-6.2-sol"
     kept = found.providers["openai"]
     assert (kept.base_url, kept.key_env, kept.tries) == (None, None, 3)

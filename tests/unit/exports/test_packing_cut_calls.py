@@ -59,6 +59,7 @@ def test_run_without_secrets_comes_back_as_it_was(folder, tmp_path):
         assert calls(back) == before
 
 
+@pytest.mark.starts_processes
 def test_lost_request_of_a_cut_off_call_is_found(folder):
     with begin(folder) as run:
         ask_raw(run, "nothing of note")

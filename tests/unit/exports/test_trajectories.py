@@ -14,6 +14,8 @@ from dgm.meta.trajectories import read_trajectory
 from tests.support.runs.builder import RunBuilder
 from tests.support.runs.packable import ALICE, KEY, begin, child, evaluate
 
+pytestmark = pytest.mark.starts_processes
+
 TASK = TaskId("a")
 USAGE = Usage(1, 100, 20, 0.5, 40)
 ASKED = (Message(Role.SYSTEM, "You fix."), Message(Role.USER, "fix it"))

@@ -66,15 +66,6 @@ async def test_repeated_action_that_asks_something_else_pays_for_it(tmp_path, ca
     assert len(model.asked) == 1
 
 
-async def test_paid_replies_are_found_in_whatever_order_their_requests_come(tmp_path):
-    journal = MemoryJournal()
-    for number, text in enumerate(("a", "b", "c"), 1):
-        journal.already(Reply(f"to {text}"), text, number)
-    async with talking(gateway(tmp_path / "g", journal=journal)) as (_, _, http):
-        said = [await ask(http, messages=[{"role": "user", "content": text}]) for text in ("c", "a", "b")]
-    assert texts(said) == ["to c", "to a", "to b"]
-
-
 async def test_dry_run_is_neither_journaled_nor_served_from_the_journal(tmp_path):
     journal = MemoryJournal()
     journal.already(Reply("paid"))

@@ -37,11 +37,6 @@ def test_every_wish_for_the_model_is_carried():
     assert request.tools[0].parameters == SCHEMA
 
 
-def test_null_asks_for_nothing():
-    nothing = dict.fromkeys(("tools", "tool_choice", "stop", "functions", "audio", "whatever", "n", "top_p"))
-    assert parse(**nothing) == parse()
-
-
 REFUSED = {
     "functions": ({"functions": [{"name": "f"}]}, "no counterpart"),
     "function_call": ({"function_call": "auto"}, "no counterpart"),
@@ -92,17 +87,6 @@ def test_half_a_surrogate_pair_within_a_schema_does_no_harm():
     body = b'{"messages": [{"role": "user", "content": "a"}], "tools": [{"type": "function", "function": '
     body += b'{"name": "f", "parameters": {"title": "\\uD83D"}}}]}'
     assert wire_bench.parse(CHAT, body).request.tools[0].parameters == {"title": "?"}
-
-
-def test_vendors_client_reads_reasoning_and_details_of_usage():
-    async def talk(vendor):
-        return await vendor.chat.completions.create(model="default", messages=[USER], tools=[TOOL])
-
-    answer, _ = with_client(openai_client, talk)
-    assert answer.choices[0].message.reasoning_content == CALLED.reasoning
-    assert answer.usage.prompt_tokens_details.cached_tokens == 60
-    assert answer.usage.completion_tokens_details.reasoning_tokens == 20
-    assert (answer.id, answer.usage.total_tokens) == ("chatcmpl-7-1", 130)
 
 
 def test_answer_with_malformed_arguments_is_told_as_it_is():

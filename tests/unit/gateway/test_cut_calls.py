@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from dgm.errors import ArchiveHeld, Infrastructure
-from dgm.messages import CutCall, RequestRefused
+from dgm.messages import CutCall
 from tests.support.gateway.bench import ACTION, MemoryJournal, chat, client, talking
-from tests.support.gateway.wire_provider import Provider, failing, lending, streamed
+from tests.support.gateway.wire_provider import Provider, lending, streamed
 
 pytestmark = pytest.mark.slow
 
@@ -55,17 +55,6 @@ async def test_answer_that_cannot_be_recorded_is_booked_at_its_worst_case(tmp_pa
                 assert (await http.post("/chat/completions", json=chat())).status_code == 503
         assert bool(opened.caller.trouble) == (len(asked) == 2)
     assert [call.key.number for call in journal.lost] == asked
-    assert not journal.booked
-
-
-async def test_refusal_tells_nothing_of_what_a_cut_off_call_was_billed(tmp_path):
-    journal = MemoryJournal()
-    refusal = RequestRefused("content_filter", "no", own=False, content=b"{}")
-    async with talking(lending(tmp_path / "g", Provider(failing(refusal)), journal)) as (_, _, http):
-        await http.post("/chat/completions", json=chat())
-        journal.cut.append(cut_of(journal.begun[0], 9))
-        await http.post("/chat/completions", json=chat())
-    assert len(journal.paid) == 2
     assert not journal.booked
 
 

@@ -3,10 +3,9 @@
 import json
 
 from dgm.domain import Usage
-from dgm.messages import CallKey, Message, PaidCall, Request, Role, WireProtocol, WireReply, WireRequest
+from dgm.messages import Message, Request, Role, WireProtocol, WireReply
 from dgm.models.builtin import RecordedModel
-from dgm.wires import WIRES
-from tests.support.gateway.bench import ACTION, MemoryJournal, ask, chat, client, gateway, talking
+from tests.support.gateway.bench import ACTION, MemoryJournal, chat, client, gateway
 from tests.support.gateway.wire_provider import STREAM, Provider, lending, streamed
 
 CHAT, RESPONSES = WireProtocol.CHAT, WireProtocol.RESPONSES
@@ -44,19 +43,6 @@ async def test_an_agents_chat_passes_and_streams_and_the_hosts_question_goes_by_
             async with client(opened, lease.token) as http:
                 again = await http.post("/chat/completions", json=chat(stream=True))
     assert again.content == answer.content
-
-
-async def test_an_action_that_began_with_translated_calls_pays_for_none_of_them_again(tmp_path):
-    provider, journal, key = both(), MemoryJournal(), CallKey(ACTION, 1)
-    asked = Request((Message(Role.USER, "hi"),), max_output_tokens=16_000)
-    body = {**WIRES[RESPONSES].write_request(asked, "own"), "stream": True}
-    reply = WireReply(RESPONSES, json.dumps(SAID).encode(), False, Usage(1, 1, 1))
-    request = WireRequest(RESPONSES, body)
-    journal.paid[key] = PaidCall(key, Provider.name, "solve", request, reply, 0.1)
-    async with talking(lending(tmp_path / "g", provider, journal)) as (_, _, http):
-        (status, told), (second, _) = await ask(http), await ask(http)
-    assert (status, told["choices"][0]["message"]["content"], second) == (200, "from then", 200)
-    assert [request.protocol for request in provider.asked] == [RESPONSES]
 
 
 async def test_the_neutral_question_alone_makes_no_call_a_translated_one(tmp_path):

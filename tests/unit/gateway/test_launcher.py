@@ -13,11 +13,9 @@ from pathlib import Path
 import pytest
 
 from dgm.gateway import launcher
-from tests.support.gateway.bench import ACTION, Script, gateway
+from tests.support.gateway.bench import ACTION, gateway
 
 pytestmark = pytest.mark.starts_processes
-
-SEED = Path(__file__).parents[3] / "archive" / "seeds" / "plain"
 
 
 async def answer_clock(reader, writer):
@@ -63,20 +61,6 @@ def python(text):
 
 def run(tmp_path, text, **options):
     return asyncio.run(launch(None, "token", python(text), tmp_path, **options))
-
-
-async def test_seed_agent_reaches_its_model_through_the_forwarder(tmp_path):
-    job = tmp_path / "job.json"
-    job.write_text(json.dumps({"kind": "solve", "problem": "p", "workdir": str(tmp_path / "repo")}))
-    model = Script()
-    async with gateway(tmp_path / "g", model) as opened:
-        with opened.lend(ACTION, "solve") as lease:
-            command = ["env", f"PYTHONPATH={SEED}", sys.executable, "-m", "agent", str(job)]
-            code, output = await launch(opened, lease.token, command, tmp_path)
-    assert (code, "step 1: hello" in output) == (0, True)
-    assert lease.calls == 1
-    assert model.asked[0].messages[1].text.endswith("\n\np")
-    assert {tool.name for tool in model.asked[0].tools} == {"bash", "edit"}
 
 
 def test_agent_gets_these_variables_and_no_others(tmp_path):
@@ -255,15 +239,3 @@ async def test_no_agent_is_started_where_the_gateway_does_not_know_its_token(tmp
             assert not lease.reached
             assert await launch(opened, lease.token, STARTED, tmp_path) == (0, "started\n")
             assert lease.reached
-
-
-def test_no_agent_is_started_where_nobody_answers(tmp_path, monkeypatch):
-    impatient(tmp_path, monkeypatch)
-
-    async def scenario():
-        path = tmp_path / "silent.sock"
-        async with await asyncio.start_unix_server(lambda *_: asyncio.sleep(5.0), path):
-            return await launch(None, "t", STARTED, tmp_path, path=path)
-
-    code, output = asyncio.run(scenario())
-    assert (code, "timed out" in output, "started\n" in output) == (launcher.UNREACHED, True, False)

@@ -8,7 +8,7 @@ from dgm.gateway.allowed import BadRequest
 from dgm.messages import Message, Reply, Role, ToolCall
 from dgm.wires import MESSAGES
 from tests.support.gateway import wire_bench
-from tests.support.gateway.wire_bench import CALLED, CUT, SAID, SCHEMA, SILENT, anthropic_client, with_client
+from tests.support.gateway.wire_bench import CALLED, SAID, SCHEMA, anthropic_client, with_client
 
 USER = {"role": "user", "content": "go"}
 TOOL = {"name": "bash", "description": "Run it.", "input_schema": SCHEMA}
@@ -63,49 +63,6 @@ def test_wish_for_thinking_becomes_one_word(body, effort):
     assert parse(**body).request.effort == effort
 
 
-@pytest.mark.parametrize(
-    ("word", "wish"), [("auto", "auto"), ("any", "required"), ("none", "none"), ("tool", "tool:bash")]
-)
-def test_choice_of_tools_is_translated(word, wish):
-    assert parse(tools=[TOOL], tool_choice={"type": word, "name": "bash"}).request.tool_choice == wish
-
-
-def test_results_become_messages_of_their_own_before_the_text():
-    turns = [
-        USER,
-        {
-            "role": "assistant",
-            "content": [
-                {"type": "thinking", "thinking": "Hm.", "signature": "x"},
-                {"type": "redacted_thinking", "data": "x"},
-                text("Let me "),
-                text("look."),
-                {"type": "tool_use", "id": "call_1", "name": "bash", "input": {"command": "ls"}},
-                {"type": "tool_use", "id": "call_2", "name": "bash", "input": {"command": "pwd"}},
-            ],
-        },
-        {
-            "role": "user",
-            "content": [
-                {"type": "tool_result", "tool_use_id": "call_2", "content": [text("/"), text("w")]},
-                {"type": "tool_result", "tool_use_id": "call_1", "content": "no", "is_error": True},
-                text("Go on."),
-                text("Quickly."),
-            ],
-        },
-        {"role": "system", "content": "Stay brief."},
-    ]
-    assert parse(messages=turns, system=[text("One."), text("Two.")]).request.messages == (
-        Message(Role.SYSTEM, "One.\n\nTwo."),
-        Message(Role.USER, "go"),
-        Message(Role.ASSISTANT, "Let me look.", CALLED.calls),
-        Message(Role.TOOL, "/\n\nw", (), "call_2"),
-        Message(Role.TOOL, "no", (), "call_1", failed=True),
-        Message(Role.USER, "Go on.\n\nQuickly."),
-        Message(Role.SYSTEM, "Stay brief."),
-    )
-
-
 REFUSED = {
     "remote servers": ({"mcp_servers": [{"type": "url", "url": "http://example.org"}]}, "mcp_servers"),
     "container": ({"container": "c"}, "container is not offered"),
@@ -142,24 +99,6 @@ def test_what_is_not_carried_is_refused_in_clear_words(name):
     assert words in str(caught.value)
 
 
-def test_vendors_client_reads_an_answer():
-    async def talk(vendor):
-        return await vendor.messages.create(**ASK, thinking=THINK)
-
-    answer, _ = with_client(anthropic_client, talk)
-    answer.__class__.model_validate(answer.model_dump())
-    assert (answer.id, answer.model, answer.stop_reason) == ("msg_7_1", "default", "tool_use")
-    assert [block.type for block in answer.content] == ["thinking", "text", "tool_use", "tool_use"]
-    assert (answer.content[0].thinking, answer.content[1].text) == (CALLED.reasoning, CALLED.text)
-    assert [(block.id, block.input) for block in answer.content[2:]] == [
-        ("call_1", {"command": "ls"}),
-        ("call_2", {"command": "pwd"}),
-    ]
-    used = answer.usage
-    assert (used.input_tokens, used.cache_read_input_tokens, used.cache_creation_input_tokens) == (30, 60, 10)
-    assert (used.output_tokens, used.output_tokens_details.thinking_tokens) == (30, 20)
-
-
 @pytest.mark.parametrize(
     ("thinking", "told"),
     [
@@ -175,21 +114,6 @@ def test_thinking_is_told_to_whoever_asked_for_it(thinking, told):
 
     answer, _ = with_client(anthropic_client, talk)
     assert [block.thinking for block in answer.content if block.type == "thinking"] == told
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("reply", [SAID, CALLED, CUT, SILENT])
-def test_stream_tells_what_the_plain_answer_tells(reply):
-    async def talk(vendor):
-        plain = await vendor.messages.create(**ASK, thinking=THINK)
-        async with vendor.messages.stream(**ASK, thinking=THINK) as stream:
-            told = [piece async for piece in stream.text_stream]
-            return plain, told, await stream.get_final_message()
-
-    (plain, told, streamed), _ = with_client(anthropic_client, talk, reply)
-    assert "".join(told) == reply.text
-    ignored = {"id": True, "content": {"__all__": {"parsed_output"}}}
-    assert streamed.model_dump(exclude=ignored) == plain.model_dump(exclude=ignored)
 
 
 @pytest.mark.parametrize("arguments", ['{"command":', "[1]", '{"a": NaN}', "[" * 100_000, "{" * 9 + "\x00"])

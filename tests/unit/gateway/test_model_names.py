@@ -72,7 +72,7 @@ def test_a_dry_run_answers_to_the_names_of_the_model_that_the_job_will_have(tmp_
                         for name in ("gpt-6.2-sol", "claude-opus-5"):
                             answer = await http.post("/chat/completions", json=chat(model=name))
                             statuses[kind, name] = answer.status_code
-                        statuses[kind, "told"] = (lease.names.told, listed[0]["id"])
+                        statuses[kind, "told"] = (lease.names.native, listed[0]["id"])
         return statuses
 
     assert asyncio.run(scenario()) == {

@@ -86,29 +86,6 @@ async def test_previous_answer_of_the_job_is_put_in_place_of_its_id(tmp_path):
     assert sent["store"] is False
 
 
-async def test_tokens_are_estimated_and_marked(tmp_path):
-    provider = Provider(protocol=WireProtocol.MESSAGES)
-    async with talking(lending(tmp_path / "g", provider)) as (_, _, http):
-        body = {"model": "default", "messages": [{"role": "user", "content": "x" * 400}]}
-        answer = await http.post("/messages/count_tokens", json=body)
-    assert 100 < answer.json()["input_tokens"] < 140
-    assert answer.headers["x-dgm-estimated"] == "true"
-    assert provider.asked == []
-
-
-async def test_output_is_limited_to_the_lease_under_the_name_that_the_agent_uses(tmp_path):
-    provider = Provider()
-    async with talking(lending(tmp_path / "g", provider, limits=CallLimits(output_tokens=100))) as (
-        _opened,
-        _lease,
-        http,
-    ):
-        await http.post("/chat/completions", json=chat(max_completion_tokens=1_000))
-        await http.post("/chat/completions", json=chat(max_tokens=7))
-    sent = [request.body for request in provider.asked]
-    assert (sent[0]["max_completion_tokens"], sent[1]["max_tokens"]) == (100, 7)
-
-
 async def test_several_answers_of_one_request_are_held_at_their_price(tmp_path):
     journal = MemoryJournal()
     async with talking(lending(tmp_path / "g", Provider(), journal)) as (_, _, http):

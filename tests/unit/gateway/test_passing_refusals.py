@@ -57,16 +57,6 @@ async def test_refusal_that_a_person_may_mend_is_not_kept(tmp_path):
     assert journal.booked[0][1].tokens == 0
 
 
-@pytest.mark.parametrize("answers", [(failing(refused(own=True)),), (failing(refused(own=False)), whole())])
-async def test_agent_that_was_answered_or_is_at_fault_itself_is_judged(tmp_path, answers):
-    async with lending(tmp_path / "g", Provider(*answers)) as opened:
-        with opened.lend(ACTION, "solve") as lease:
-            async with client(opened, lease.token) as http:
-                for text in ("a", "b"):
-                    await http.post("/chat/completions", json=chat(text))
-            assert lease.blameless == ""
-
-
 async def test_what_a_translation_cannot_carry_is_refused_and_is_not_the_agents_fault(tmp_path):
     async with lending(tmp_path / "g", Provider(protocol=WireProtocol.MESSAGES)) as opened:
         with opened.lend(ACTION, "solve") as lease:

@@ -15,8 +15,8 @@ from dgm.messages import WireProtocol
 from dgm.models.hosted import Access, HostedModel, Retries
 from dgm.models.providers import open_connection, provider_of
 from dgm.models.throttle import LONGEST_WAIT_S, Throttle
-from dgm.search.model_checks import LONGEST_WAIT_S as LONGEST_CHECK_S
-from dgm.search.model_checks import check_patiently
+from dgm.search.start import LONGEST_WAIT_S as LONGEST_CHECK_S
+from dgm.search.start import check_patiently
 from tests.support.gateway.bench import MemoryJournal, client, gateway
 from tests.support.hosted import KEY, PROVIDERS
 from tests.support.models.rate_limits import LimitedBrain, read_limit_answers

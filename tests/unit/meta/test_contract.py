@@ -6,80 +6,63 @@ import pytest
 
 from dgm.domain import Entry
 from dgm.errors import AgentFault
-from dgm.meta.contract import read_contract
+from dgm.meta.contract import FILE, read_contract
+from tests.unit.meta.making import SEED
 
-GOOD = (
-    b'[agent]\ncommand = ["python3", "-m", "agent"]\ncheck = ["true"]\nprotected = ["tests/**", "*.lock"]\n'
-)
+START = 'command = ["a"]\ncheck = ["b"]\n'
 
 
-def source(text=GOOD, **files):
-    return {"agent.toml": Entry(text), **{name: Entry(data) for name, data in files.items()}}
+def source(text="", start=START, **files):
+    toml = f"[agent]\n{start}{text}"
+    return {FILE: Entry(toml.encode()), **{path: Entry(data.encode()) for path, data in files.items()}}
 
 
 def test_the_shipped_seed_keeps_the_contract():
-    from dgm.meta.seeds import read_seed
-
-    contract = read_contract(read_seed())
+    contract = read_contract(SEED)
     assert contract.command == ("python3", "-m", "agent")
-    assert not contract.may_change("agent.toml")
+    assert (contract.protected, contract.editable, contract.npm) == ((FILE,), ("**",), False)
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("data", "message"),
     [
-        (
-            b'[agent]\ncommand = ["a"]\ncheck = ["b"]\nactions = "words"',
-            "agent.actions: 'words' is none of 'auto', 'tools', 'text'",
-        ),
         (b"[agent", "not valid TOML"),
-        (b"x = 1", r"no \[agent\] table"),
+        (b"x = 1", "no [agent] table"),
+        (b"\xff", "not UTF-8 (byte 0xff at line 1)"),
         (b'[agent]\ncheck = ["true"]', "agent.command is missing"),
-        (b'[agent]\ncommand = []\ncheck = ["true"]', "must be a list of non-empty strings"),
-        (b'[agent]\ncommand = "python3"\ncheck = ["true"]', "must be a list of non-empty strings"),
-        (
-            b'[agent]\ncomand = ["x"]\ncheck = ["true"]',
-            r"unknown key 'agent.comand' \(did you mean 'command'\?\)",
+        (b'[agent]\ncommand = []\ncheck = ["b"]', "agent.command must be a list of non-empty strings"),
+        (b'[agent]\ncommand = "a"\ncheck = ["b"]', "agent.command must be a list of non-empty strings"),
+        (b'[agent]\ncomand = ["a"]\ncheck = ["b"]', "unknown key 'agent.comand' (did you mean 'command'?)"),
+        *(
+            (f"[agent]\n{START}{line}".encode(), message)
+            for line, message in {
+                'actions = "words"': "agent.actions: 'words' is none of 'auto', 'tools', 'text'",
+                "npm = true": "unknown key 'agent.npm'",
+                "parts = 3": "agent.parts must be a table of lists",
+                '[agent.parts]\nlop = ["x"]': "unknown key 'agent.parts.lop' (did you mean 'loop'?)",
+                "[agent.parts]\nloop = []": "agent.parts.loop must be a list of non-empty strings",
+                'image = "docker/Dockerfile"': "agent.image: there is no file 'docker/Dockerfile'",
+                "image = 3": "agent.image must be a Dockerfile's path or a recipe's name",
+                'trajectory = "/etc/passwd"': "agent.trajectory: '/etc/passwd': expected a file below /tmp",
+                'trajectory = "../x"': "agent.trajectory: '../x': expected a file below /tmp",
+                'ignored = ["!x"]': "agent.ignored: '!x' is no pattern",
+                'hidden = ["/AGENTS.md"]': "agent.hidden: '/AGENTS.md' is no path",
+                'hidden = ["a/../b"]': "agent.hidden: 'a/../b' is no path",
+                'hidden = ["**AGENTS.md"]': "agent.hidden: '**AGENTS.md' is no path",
+                'volatile = ["(a+)+b"]': "agent.volatile: '(a+)+b' repeats a group",
+                "volatile = ['[']": "agent.volatile: '[' is no regular expression",
+                'env = ["A=1"]': "agent.env must be a table of texts",
+                "env = {DEPTH = 3}": 'agent.env.DEPTH: expected NAME = "text"',
+                'env = {"A B" = "3"}': 'agent.env.A B: expected NAME = "text"',
+                'env = {OPENAI_API_KEY = "mine"}': "agent.env.OPENAI_API_KEY: is set by dgm; leave it out",
+            }.items()
         ),
-        (b"\xff", r"not UTF-8 \(byte 0xff at line 1\)"),
-        (GOOD + b"parts = 3", r"agent\.parts must be a table of lists"),
-        (GOOD + b'[agent.parts]\nlop = ["x"]', r"unknown key 'agent\.parts\.lop' \(did you mean 'loop'\?\)"),
-        (GOOD + b"[agent.parts]\nloop = []", r"agent\.parts\.loop must be a list of non-empty strings"),
     ],
 )
-def test_a_wrong_contract_is_the_agents_fault(text, message):
-    with pytest.raises(AgentFault, match=message):
-        read_contract(source(text))
-
-
-@pytest.mark.parametrize(
-    "package",
-    ["openai", "openai>=3", "openai >=3, <4", "anthropic[vertex]==2.*", "x!=1,~=1.0", "a_b.c-d===1"],
-)
-def test_packages_are_named_as_pip_names_them(package):
-    text = GOOD + f'requires = ["{package}"]\n'.encode()
-    assert read_contract(source(text)).requires == (package,)
-
-
-@pytest.mark.parametrize(
-    "package",
-    [
-        "--index-url=http://x",
-        "-r",
-        "./here",
-        "/etc",
-        "..",
-        "x @ file:///x",
-        "git+https://x/y",
-        "https://x/y.whl",
-        "a;b",
-        "a b",
-    ],
-)
-def test_what_is_no_package_is_not_installed_on_the_host(package):
-    text = GOOD + f'requires = ["{package}"]\n'.encode()
-    with pytest.raises(AgentFault, match="is no package such as"):
-        read_contract(source(text))
+def test_a_wrong_contract_is_the_agents_fault(data, message):
+    with pytest.raises(AgentFault, match=re.escape(message)) as fault:
+        read_contract({FILE: Entry(data)})
+    assert fault.value.stage == "contract"
 
 
 def test_a_missing_contract_is_named():
@@ -87,23 +70,44 @@ def test_a_missing_contract_is_named():
         read_contract({})
 
 
-def test_protected_paths_win():
-    contract = read_contract(source())
-    assert contract.may_change("agent/loop.py")
-    assert not contract.may_change("tests/test_x.py")
-    assert not contract.may_change("poetry.lock")
-    assert not contract.may_change("agent.toml")
-
-
-def test_added_changed_and_removed_files_are_all_changes():
-    contract = read_contract(source())
-    before = source(**{"a.py": b"1", "x.lock": b"1"})
-    after = source(**{"a.py": b"2", "y.lock": b"1"})
-    assert contract.forbidden_changes(before, after) == ["x.lock", "y.lock"]
+@pytest.mark.parametrize(
+    ("package", "is_good"),
+    [
+        *((name, True) for name in ("openai", "openai >=3, <4", "anthropic[vertex]==2.*", "a_b.c-d===1")),
+        *((name, False) for name in ("--index-url=http://x", "-r", "./here", "/etc", "..", "a;b", "a b")),
+        *((name, False) for name in ("x @ file:///x", "git+https://x/y", "https://x/y.whl")),
+    ],
+)
+def test_only_names_and_versions_of_packages_are_installed(package, is_good):
+    agent = source(f'requires = ["{package}"]\n')
+    if is_good:
+        assert read_contract(agent).requires == (package,)
+    else:
+        with pytest.raises(AgentFault, match="is no package such as"):
+            read_contract(agent)
 
 
 @pytest.mark.parametrize(
-    ("pattern", "path", "held"),
+    ("key", "written", "value"),
+    [
+        ("env", '{DEPTH = "3"}', {"DEPTH": "3"}),
+        ("trajectory", '"out/run.json"', "/agent/out/run.json"),
+        ("trajectory", '"/tmp/run.json"', "/tmp/run.json"),
+        ("trajectory", '"~/.a/**/*.jsonl"', "/tmp/.a/**/*.jsonl"),
+        ("hidden", '["**/AGENTS.md", ".qwen"]', ("**/AGENTS.md", ".qwen")),
+        ("volatile", "['nonce=[0-9]+']", ("nonce=[0-9]+",)),
+        ("ignored", '[".notes/"]', (".notes/",)),
+        ("image", '"python"', "python"),
+        ("editor", '"solid"', "solid"),
+        ("parts", '{loop = ["a"]}', {"loop": ("a",)}),
+    ],
+)
+def test_values_are_read(key, written, value):
+    assert getattr(read_contract(source(f"{key} = {written}")), key) == value
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "is_protected"),
     [
         ("**/secret.py", "secret.py", True),
         ("**/secret.py", "a/b/secret.py", True),
@@ -111,76 +115,27 @@ def test_added_changed_and_removed_files_are_all_changes():
         ("tools/", "tools/bash.py", True),
         ("tools/**", "tools/deep/bash.py", True),
         ("tools/*.py", "tools.py", False),
+        ("*.lock", "poetry.lock", True),
         ("*.lock", "poetry.lock.py", False),
+        ("x", FILE, True),
     ],
 )
-def test_patterns_mean_what_they_say(pattern, path, held):
-    text = GOOD.replace(b'["tests/**", "*.lock"]', f'["{pattern}"]'.encode())
-    assert read_contract(source(text)).may_change(path) is not held
+def test_protected_patterns_win(pattern, path, is_protected):
+    contract = read_contract(source(f'protected = ["{pattern}"]'))
+    assert contract.may_change(path) is not is_protected
 
 
-def with_lines(*lines, **files):
-    text = b'[agent]\ncommand = ["a"]\ncheck = ["b"]\n' + "\n".join(lines).encode()
-    return {"agent.toml": Entry(text), **{name: Entry(data) for name, data in files.items()}}
+def test_added_changed_and_removed_files_are_all_changes():
+    contract = read_contract(source('protected = ["*.lock"]'))
+    before = source(**{"a.py": "1", "x.lock": "1", "z.lock": "1"})
+    after = source(**{"a.py": "2", "y.lock": "1", "z.lock": "2"})
+    assert contract.forbidden_changes(before, after) == ["x.lock", "y.lock", "z.lock"]
 
 
-def test_the_dockerfile_of_the_own_image_is_protected():
-    contract = read_contract(with_lines('image = "./Dockerfile"', Dockerfile=b"FROM dgm/python\n"))
+def test_the_dockerfile_of_the_own_image_and_files_of_npm_are_protected():
+    contract = read_contract(source('image = "./Dockerfile"', Dockerfile="FROM dgm/python\n"))
     assert contract.image == "Dockerfile"
-    assert not contract.may_change("Dockerfile")
-    assert contract.may_change("a.py")
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ('image = "docker/Dockerfile"', "agent.image: there is no file 'docker/Dockerfile'"),
-        ('trajectory = "/etc/passwd"', "agent.trajectory: '/etc/passwd': expected a file below /tmp"),
-        ('trajectory = "../x"', "agent.trajectory: '../x': expected a file below /tmp"),
-        ('hidden = ["/AGENTS.md"]', "agent.hidden: '/AGENTS.md' is no path"),
-        ('hidden = ["a/../b"]', "agent.hidden: 'a/../b' is no path"),
-        ('hidden = ["**AGENTS.md"]', "agent.hidden: '**AGENTS.md' is no path"),
-        ('volatile = ["(a+)+b"]', "agent.volatile: '(a+)+b' repeats a group"),
-        ("volatile = ['[']", "agent.volatile: '[' is no regular expression"),
-        ("image = 3", "agent.image must be a Dockerfile's path or a recipe's name"),
-        ('env = ["A=1"]', "agent.env must be a table of texts"),
-        ("env = {DEPTH = 3}", 'agent.env.DEPTH: expected NAME = "text"'),
-        ('env = {"A B" = "3"}', 'agent.env.A B: expected NAME = "text"'),
-        ('env = {OPENAI_API_KEY = "mine"}', "agent.env.OPENAI_API_KEY: is set by dgm; leave it out"),
-    ],
-)
-def test_an_image_and_variables_that_cannot_be_are_said(line, said):
-    with pytest.raises(AgentFault, match=re.escape(said)):
-        read_contract(with_lines(line))
-
-
-def test_variables_are_texts_by_name():
-    assert read_contract(with_lines('env = {DEPTH = "3"}')).env == {"DEPTH": "3"}
-
-
-@pytest.mark.parametrize(("path", "installed"), [("agent.mjs", True), ("node_modules/a/index.js", False)])
-def test_packages_of_a_lock_are_installed_unless_the_folder_has_them(path, installed):
-    source = with_lines("") | {name: Entry(b"{}") for name in ("package.json", "package-lock.json", path)}
-    contract = read_contract(source)
-    assert contract.npm is installed
-    assert contract.may_change("package-lock.json") is not installed
-
-
-@pytest.mark.parametrize(
-    ("given", "found"),
-    [
-        ("out/run.json", "/agent/out/run.json"),
-        ("/tmp/run.json", "/tmp/run.json"),
-        ("~/.a/**/*.jsonl", "/tmp/.a/**/*.jsonl"),
-    ],
-)
-def test_a_trajectory_is_below_the_agents_folder_or_at_its_absolute_path(given, found):
-    assert read_contract(with_lines(f'trajectory = "{given}"')).trajectory == found
-
-
-def test_patterns_of_what_is_hidden_are_kept():
-    assert read_contract(with_lines('hidden = ["**/AGENTS.md", ".qwen"]')).hidden == ("**/AGENTS.md", ".qwen")
-
-
-def test_patterns_of_what_is_volatile_are_kept():
-    assert read_contract(with_lines("volatile = ['nonce=[0-9]+']")).volatile == ("nonce=[0-9]+",)
+    assert [path for path in ("Dockerfile", "a.py") if contract.may_change(path)] == ["a.py"]
+    for path, npm in (("agent.mjs", True), ("node_modules/a/index.js", False)):
+        contract = read_contract(source(**{"package.json": "", "package-lock.json": "", path: ""}))
+        assert (contract.npm, contract.may_change("package-lock.json")) == (npm, not npm)

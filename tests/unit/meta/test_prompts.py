@@ -75,6 +75,7 @@ def test_a_new_run_records_the_version_of_the_offline_model(tmp_path, model, ver
     assert record_of(tmp_path / "run", Settings(model=model), parts)["versions"].get("offline") == version
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize(("then", "warned"), [({}, True), ({"offline": OFFLINE_VERSION}, False)])
 def test_a_run_that_goes_on_with_another_offline_model_warns(tmp_path, caplog, then, warned):
     make_run(tmp_path / "run")

@@ -24,7 +24,7 @@ TOML = '[agent]\ncommand = ["python3", "a.py"]\ncheck = ["python3", "a.py"]\n'
     ],
 )
 def test_only_known_transports_are_taken(where):
-    with pytest.raises(UserError, match=rf"^{re.escape(where)}: a seed .* address of https, ssh, git, file$"):
+    with pytest.raises(UserError, match=rf"^{re.escape(where)}: neither .* of https, ssh, git, file \("):
         read_seed(where)
 
 

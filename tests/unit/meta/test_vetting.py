@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from dgm.archive.repository import patch, tree_id
+from dgm.archive.repository import patch
+from dgm.archive.snapshots import tree_id
 from dgm.config import GateSettings, LimitSettings, VettingSettings
 from dgm.domain import Entry, TaskId, Verdict
 from dgm.errors import AgentFault, Infrastructure
@@ -198,6 +199,21 @@ def test_a_child_that_cannot_improve_is_stillborn(work):
     assert world.ran == ["check", "improve"]
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "probes", "result", "tried"),
+    [
+        ([Verdict.UNRESOLVED, Verdict.RESOLVED], TASKS, "passed", ["probe one", "probe two"]),
+        ([Verdict.RESOLVED], TASKS, "passed", ["probe one"]),
+        ([], (), "skipped", []),
+    ],
+)
+def test_one_probe_that_is_solved_is_enough(verdicts, probes, result, tried):
+    world = World(probes=verdicts)
+    world.vet(CHILD, probes=probes)
+    assert (world.results["probe"], world.ran[2:]) == (result, tried)
+    assert bool(world.vetting.stages[-1].get("note")) == (result == "skipped")
+
+
 def test_a_child_that_fails_every_probe_is_broken():
     world = World(probes=[Verdict.UNRESOLVED, AgentFault("patch", "too large")])
     fault = failing(world, CHILD)
@@ -206,19 +222,6 @@ def test_a_child_that_fails_every_probe_is_broken():
     assert "one: tests of one; two: patch: too large" in str(fault)
     assert world.ran == ["check", "improve", "probe one", "probe two"]
     assert [tried["verdict"] for tried in world.vetting.stages[-1]["tries"]] == ["unresolved"] * 2
-
-
-def test_one_probe_that_is_solved_is_enough():
-    world = World(probes=[Verdict.UNRESOLVED, Verdict.RESOLVED])
-    world.vet(CHILD)
-    assert world.ran[-2:] == ["probe one", "probe two"]
-
-
-def test_where_parents_have_always_solved_nothing_there_is_no_probe():
-    world = World()
-    world.vet(CHILD, probes=())
-    assert (world.results["probe"], world.ran) == ("skipped", ["check", "improve"])
-    assert world.vetting.stages[-1]["note"]
 
 
 def test_a_probe_that_the_infrastructure_fails_says_nothing_of_the_child():

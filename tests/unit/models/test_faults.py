@@ -1,7 +1,5 @@
 """What errors of the connection and of a vendor's package mean, and how long a provider asks to wait."""
 
-import asyncio
-import json
 import ssl
 from datetime import UTC, datetime
 
@@ -113,21 +111,6 @@ def test_waiting_times_in_words(text, seconds):
 
 
 @pytest.mark.parametrize(
-    ("kind", "fault"),
-    [
-        ("overloaded_error", Retry("529 So.", None, True)),
-        ("rate_limit_error", Retry("429 So.", None, True)),
-        ("api_error", Retry("500 So.")),
-        ("something_new", Retry("So.")),
-        ("authentication_error", UserMustAct("401 So.", True)),
-    ],
-)
-def test_errors_in_the_midst_of_a_stream(kind, fault):
-    assert anthropics(200, kind, "So.") == fault
-    assert anthropics(0, kind, "So.") == fault
-
-
-@pytest.mark.parametrize(
     ("record", "fault"),
     [
         ({"message": "So.", "type": "server_error", "code": None}, Retry("500 So.")),
@@ -174,31 +157,6 @@ def test_a_proxy_that_refuses_is_named(status, outcome):
     fault = judge_transport(aiohttp.ClientHttpProxyError(PROXY, (), status=status))
     assert isinstance(fault, outcome)
     assert outcome is Retry or "HTTPS_PROXY" in fault.message
-
-
-def raised(function, *arguments):
-    try:
-        function(*arguments)
-    except Exception as caught:  # noqa: BLE001
-        return caught
-    raise AssertionError("nothing was raised")
-
-
-@pytest.mark.parametrize(
-    "escaped",
-    [
-        aiohttp.ClientPayloadError("reset"),
-        ConnectionResetError("reset"),
-        TimeoutError(),
-        asyncio.IncompleteReadError(b"", 3),
-        raised(json.loads, "{"),
-        raised(b"\xff".decode),
-    ],
-    ids=lambda error: type(error).__name__,
-)
-def test_what_escapes_while_an_answer_streams_in_passes(escaped):
-    fault = judge_transport(escaped)
-    assert isinstance(fault, Retry) and fault.reason and "\n" not in fault.reason
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from dgm.domain import Usage
 from dgm.errors import Infrastructure, ProviderRefuses, ProviderWaits
-from dgm.messages import RequestRefused, WireProtocol
+from dgm.messages import WireProtocol
 from tests.support import virtual_time
 from tests.support.models.connection_script import (
     KEY,
@@ -65,15 +65,6 @@ def test_waits_double_up_to_a_minute_with_jitter():
     gaps = bench.script.gaps
     assert all(most / 2 <= gap <= most for gap, most in zip(gaps, longest, strict=True))
     assert len(set(gaps)) == len(gaps)
-
-
-def test_wish_of_the_provider_wins_over_the_own_wait():
-    bench = Bench(
-        answer(429, headers={"retry-after": "2"}),
-        answer(503, headers={"retry-after-ms": "250"}),
-    )
-    bench.ask()
-    assert bench.script.gaps == pytest.approx([2, 0.25])
 
 
 def test_wish_of_one_call_holds_all():
@@ -148,14 +139,6 @@ def test_waiting_is_told_while_a_call_queues_and_backs_off_and_sending_before_ea
     ]  # fmt: skip
 
 
-def test_mistake_of_ours_is_not_retried():
-    bench = Bench(TypeError("a mistake"))
-    with pytest.raises(TypeError, match="a mistake") as caught:
-        bench.ask()
-    assert caught.value.__cause__ is None
-    assert len(bench.script.at) == 1
-
-
 def test_no_place_is_held_while_waiting_for_the_next_try():
     bench = Bench(answer(500), well("b"), well("a"), concurrency=1)
 
@@ -163,22 +146,6 @@ def test_no_place_is_held_while_waiting_for_the_next_try():
         return [text_of(reply) for reply in await asyncio.gather(bench.send(), bench.send())]
 
     assert virtual_time.run(scenario()) == ["a", "b"]
-
-
-def test_tokens_are_estimated_before_and_corrected_after():
-    bench = Bench(well(), well(), well(), answer(400, "x", code="content_filter"), tokens_per_minute=1200)
-
-    async def scenario():
-        begun = clock()
-        for _ in range(3):
-            await bench.send(max_tokens=1000)
-        with pytest.raises(RequestRefused):
-            await bench.send(max_tokens=1000)
-        await bench.send(max_tokens=1000)
-        return clock() - begun
-
-    # Four answers of 34 tokens would not fit beside the estimate of a fifth, three do; a refused one takes nothing.
-    assert virtual_time.run(scenario()) == 0
 
 
 def test_cancelled_call_leaves_its_place():

@@ -7,7 +7,7 @@ import pytest
 from dgm.models.abilities import Abilities
 from dgm.models.check import read_listed_sizes
 from tests.support.models.connecting import KEY, clear_environment, connect
-from tests.support.models.recording_server import Answer, recording, said
+from tests.support.models.recording_server import recording, said
 
 pytestmark = pytest.mark.slow
 
@@ -52,19 +52,3 @@ def test_sizes_are_read_where_a_server_says_them(entry, context, output):
     ):
         connection = connect("openai-compatible/m", compatible={"base_url": url})
         assert sizes(connection) == Abilities(context=context, max_output=output)
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        said({}, 401),
-        said({}, 404),
-        said([]),
-        said({"data": {}}),
-        said({"data": [None, "m", {}, {"id": 3}]}),
-        Answer(content=b"<html>", headers={"content-type": "text/html"}),
-    ],
-)
-def test_what_is_no_list_tells_no_sizes(answer):
-    with recording(lambda _: answer) as (url, _):
-        assert sizes(connect("openai-compatible/m", compatible={"base_url": url})) == Abilities()

@@ -60,11 +60,6 @@ def test_loopback_has_no_proxy(host, monkeypatch):
     assert find_proxy(f"http://{host}:8000/v1") == ("", "")
 
 
-def test_a_server_on_this_machine_is_asked_without_the_proxy(monkeypatch):
-    with recording(lambda _: said({"ok": 1})) as (url, _):
-        assert ask_by(monkeypatch, "HTTP_PROXY", "http://127.0.0.1:9", url).json() == {"ok": 1}
-
-
 @pytest.mark.parametrize(
     "value", ["http://user:hush@[::1", "ftp://user:hush@p.example", "socks4://p.example"]
 )

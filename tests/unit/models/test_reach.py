@@ -19,18 +19,6 @@ def words(found):
 
 
 @pytest.mark.parametrize(
-    "usual",
-    [
-        {},
-        {"openai": {"key_env": "OPENAI_API_KEY", "api": "chat", "concurrency": 3, "timeout_s": 5}},
-        {"solve": "openai/x", "aliases": {"a": "openai/x"}},
-    ],
-)
-def test_usual_addresses_and_keys_need_no_yes(usual):
-    assert list_unagreed(models(**usual), models(**usual)) == []
-
-
-@pytest.mark.parametrize(
     ("own", "said"),
     [
         (THEIRS, "openai-compatible: base_url = http://theirs/v1, key_env = AWS_SECRET_ACCESS_KEY"),

@@ -110,15 +110,6 @@ def test_a_body_that_a_proxy_does_not_take_is_no_limit_of_the_context(content):
     assert isinstance(fault, TellAgent) and fault.code == "request_too_large"
 
 
-@pytest.mark.parametrize("status", [200, 400, 404, 500, 503])
-@pytest.mark.parametrize(
-    "text", ["Model is unloaded.", "The model is still loading", "Loading the model", "Model unloaded."]
-)
-def test_a_local_server_that_loads_its_model_is_waited_for(status, text):
-    fault = judged(status, {"error": text})
-    assert isinstance(fault, Retry) and fault.overload
-
-
 @pytest.mark.parametrize(
     ("message", "headers", "seconds"),
     [
@@ -130,21 +121,6 @@ def test_a_local_server_that_loads_its_model_is_waited_for(status, text):
 )
 def test_no_wait_is_longer_than_a_clock_holds(message, headers, seconds):
     assert requested_wait(read_refusal(429, {"error": {"message": message}}, headers)) == seconds
-
-
-@pytest.mark.parametrize(
-    ("code", "own", "kept"),
-    [
-        ("no_tools", True, True),
-        ("model_output_invalid", True, True),
-        ("content_filter", False, True),
-        ("invalid_request", False, True),
-        ("unsupported_parameter", False, False),
-    ],
-)
-def test_only_what_the_model_wrote_is_graded_at_once(code, own, kept):
-    fault = TellAgent(code, "So.")
-    assert (fault.own, fault.kept) == (own, kept)
 
 
 LIMITS = read_limit_answers()
@@ -164,8 +140,3 @@ def test_a_rate_limit_is_waited_for_and_an_empty_account_is_not(limit):
 def test_a_403_is_a_firewall_only_where_it_is_no_json():
     assert judged(403, {"error": {"message": "Nope."}}) == UserMustAct("403 Nope.", key=True)
     assert judged(403, "<title>Nope.</title>") == TellAgent("blocked_by_firewall", "Nope.")
-
-
-def test_the_output_limit_of_messages_is_never_left_out():
-    body = {"error": {"message": "max_tokens: Extra inputs are not permitted"}}
-    assert isinstance(judged(400, body, {"max_tokens": 9}, "messages"), TellAgent)

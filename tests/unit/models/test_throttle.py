@@ -39,24 +39,6 @@ def test_calls_begin_in_the_order_in_which_they_came():
     assert virtual_time.run(scenario()) == list(range(6))
 
 
-def test_no_more_than_allowed_at_once():
-    async def scenario():
-        queue, active, most = throttle(concurrency=3), 0, 0
-
-        async def one():
-            nonlocal active, most
-            async with queue.turn(1):
-                active += 1
-                most = max(most, active)
-                await asyncio.sleep(1)
-                active -= 1
-
-        await asyncio.gather(*(one() for _ in range(20)))
-        return most
-
-    assert virtual_time.run(scenario()) == 3
-
-
 def test_a_refused_number_is_halved_once_for_all_calls_under_way():
     async def scenario():
         queue = throttle(concurrency=16)

@@ -5,10 +5,9 @@ import json
 import httpx2
 import pytest
 
-from tests.support.pins.agents import PATHS, agent_of, answering, question, records, run, stage
+from tests.support.pins.agents import CALLS, PATHS, SAYS, agent_of, answering, question, records, run, stage
 from tests.support.pins.door import read_spend
 from tests.support.pins.provider import in_turn, play_either, play_stream
-from tests.support.wire_conversations import CALLS, SAYS
 
 pytestmark = pytest.mark.starts_processes
 

@@ -8,9 +8,20 @@ import pytest
 
 from dgm.domain import Usage
 from dgm.messages import Reply, RequestRefused, Role, Stop
-from tests.support.pins.agents import GO_ON, PATHS, SYSTEM, agent_of, question, reply_to, run
+from tests.support.pins.agents import (
+    CALLING,
+    CALLS,
+    DONE,
+    GO_ON,
+    PATHS,
+    SAYS,
+    SYSTEM,
+    agent_of,
+    question,
+    reply_to,
+    run,
+)
 from tests.support.pins.door import KEY, MODELS, make_settings, open_door, read_spend
-from tests.support.wire_conversations import CALLING, CALLS, DONE, SAYS
 from tests.support.wire_server import Thinking, WireServer
 
 pytestmark = pytest.mark.starts_processes

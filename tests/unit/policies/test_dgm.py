@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dgm.archive.events import ActionLost, ActionStarted, AgentStillborn
+from dgm.archive.events import ActionLost, AgentStillborn
 from dgm.domain import SEED, AgentId, Budget, Evaluate, Expand, Stillborn, TaskId
 from dgm.policies.dgm import dgm
 from dgm.policies.limits import BARREN
 from dgm.policies.policy import View
-from tests.support.runs.trees import TASKS, Log, named
+from tests.support.runs.trees import TASKS, Evenly, Log, named
 
 SUITE = tuple(TaskId(f"task-{n:02}") for n in range(75))
 PLENTY = Budget(evaluations=10_000)
@@ -25,12 +25,6 @@ def decide(log, name="dgm", seed=0):
     return named(name).next(log.tree, Random(seed))
 
 
-def start(log, action):
-    number = log.tree.next_action
-    log.add(ActionStarted(number, action))
-    return number
-
-
 def archive(*resolved, parents=(0,) * 20, tasks=TASKS, budget=PLENTY):
     """A seed and its descendants; how many of how many tasks each resolved."""
     log = Log(budget, tasks)
@@ -38,15 +32,6 @@ def archive(*resolved, parents=(0,) * 20, tasks=TASKS, budget=PLENTY):
         log.born(*([parents[agent - 1]] if agent else []))
         log.graded(agent, [True] * good + [False] * (n - good))
     return log
-
-
-class Evenly(Random):
-    def __init__(self, first):
-        super().__init__(0)
-        self.first = first
-
-    def random(self):
-        return self.first
 
 
 def shares(log):
@@ -91,7 +76,7 @@ def test_chances_equal_the_formula_on_any_archive(results, random):
 
 def test_a_birth_under_way_counts_as_a_child_and_a_stillborn_one_does_not():
     log = archive((5, 10), (5, 10))
-    number = start(log, Expand((AgentId(1),), "self-edit"))
+    number = log.start(Expand((AgentId(1),), "self-edit"))
     assert shares(log) == formula([(0.5, 1), (0.5, 1)])
     log.add(ActionLost(number, "the power went"))
     assert shares(log) == formula([(0.5, 1), (0.5, 1)])
@@ -103,10 +88,10 @@ def test_who_may_be_a_parent():
     assert shares(archive((0, 10), (0, 0))) == [1.0, 0.0], "not without results"
     assert shares(archive((10, 10))) == [1.0], "all resolved"
     log = archive((3, 10), (8, 9), tasks=SUITE)
-    start(log, Evaluate(AgentId(1), SUITE[9]))
+    log.start(Evaluate(AgentId(1), SUITE[9]))
     assert shares(log)[1] == 0.0, "its tenth task is not graded"
     log.graded(1, [True])
-    start(log, Evaluate(AgentId(1), SUITE[11]))
+    log.start(Evaluate(AgentId(1), SUITE[11]))
     assert shares(log)[1] > 0.5, "what is under way belongs to the second stage"
 
 
@@ -114,7 +99,7 @@ def test_at_most_two_births_are_under_way():
     log = archive((3, 10))
     for _ in range(2):
         assert decide(log) == Expand((SEED,), "self-edit")
-        start(log, decide(log))
+        log.start(decide(log))
     assert decide(log) is None
 
 
@@ -152,7 +137,7 @@ def test_a_suite_smaller_than_the_first_stage_is_one_stage():
 
 def test_the_second_stage_waits_for_the_whole_first():
     log = archive((0, 10), (9, 9), tasks=SUITE)
-    number = start(log, Evaluate(AgentId(1), SUITE[9]))
+    number = log.start(Evaluate(AgentId(1), SUITE[9]))
     assert owed(log) is None
     log.add(ActionLost(number, "to be performed again"))
     assert owed(log) is None
@@ -163,12 +148,12 @@ def test_the_second_stage_waits_for_the_whole_first():
 def test_a_task_of_the_first_stage_that_was_given_up_counts_nowhere():
     log = archive((0, 0), tasks=SUITE)
     for task in SUITE[:4]:
-        log.add(ActionLost(start(log, Evaluate(SEED, task)), "given up", final=True))
+        log.add(ActionLost(log.start(Evaluate(SEED, task)), "given up", final=True))
     log.graded(0, [True] * 3 + [False] * 23)
     assert owed(log) == 0, "three of the six that count"
     log = archive((0, 0), tasks=SUITE)
     for task in SUITE[:10]:
-        log.add(ActionLost(start(log, Evaluate(SEED, task)), "given up", final=True))
+        log.add(ActionLost(log.start(Evaluate(SEED, task)), "given up", final=True))
     assert decide(log) == Expand((SEED,), "self-edit"), "a seed without any result still expands"
 
 
@@ -176,7 +161,7 @@ def test_the_stages_of_all_agents_are_the_same_tasks_in_an_order_of_their_own():
     log, tasks = archive((0, 0), (0, 0), tasks=SUITE), {0: [], 1: []}
     while isinstance(action := decide(log), Evaluate):
         tasks[action.agent].append(action.task)
-        start(log, action)
+        log.start(action)
     assert tasks[0] == tasks[1] and len(tasks[0]) == 10
     log = archive((0, 0), tasks=tuple(reversed(SUITE)))
     assert decide(log).task == tasks[0][0], "whatever the order of the suite"
@@ -188,7 +173,7 @@ def test_an_archive_that_may_not_grow_spends_the_rest_on_its_best():
     log = archive((1, 10), (3, 10), tasks=SUITE, budget=Budget(evaluations=1000, agents=2))
     assert decide(log).agent == 1
     log = archive((3, 10), tasks=SUITE, budget=Budget(evaluations=1000, agents=2))
-    start(log, Expand((SEED,), "self-edit"))
+    log.start(Expand((SEED,), "self-edit"))
     assert decide(log) is None, "a child is on its way to the last place"
 
 
@@ -196,7 +181,7 @@ def test_failed_births_may_outnumber_evaluations_by_a_few_only():
     log = archive((3, 10), (0, 0), (0, 0), (0, 0))
     for agent in (1, 2, 3):
         for task in TASKS:
-            log.add(ActionLost(start(log, Evaluate(AgentId(agent), task)), "given up", final=True))
+            log.add(ActionLost(log.start(Evaluate(AgentId(agent), task)), "given up", final=True))
     for number in range(10 + BARREN):
         log.made((number % 4,), "self-edit", dies="check")
     assert dgm(View(log.tree), Random(0)).expand
@@ -210,11 +195,11 @@ def test_failed_births_may_outnumber_evaluations_by_a_few_only():
 def test_without_an_archive_the_latest_agent_is_the_parent_one_step_after_the_other():
     log = archive((3, 10), (3, 10), (3, 10), (0, 10), parents=(0, 0, 1))
     assert {decide(log, "no-archive", seed).parents for seed in range(20)} == {(AgentId(3),)}
-    start(log, decide(log, "no-archive"))
+    log.start(decide(log, "no-archive"))
     assert decide(log, "no-archive") is None
     log = archive((3, 10), (0, 0))
     for _ in TASKS:
-        start(log, decide(log, "no-archive"))
+        log.start(decide(log, "no-archive"))
     assert decide(log, "no-archive") is None, "the child is being evaluated"
     for number in list(log.tree.pending):
         log.add(ActionLost(number, "given up", final=True))

@@ -60,8 +60,7 @@ def test_the_archive_widens_with_the_0_6th_power_of_evaluations(name):
     assert isinstance(next_of(name, log), Evaluate)
     log.graded(1, [True])
     assert isinstance(next_of(name, log), Expand)
-    number = log.tree.next_action
-    log.add(ActionStarted(number, Expand((SEED,), "self-edit")))
+    number = log.start(Expand((SEED,), "self-edit"))
     assert isinstance(next_of(name, log), Evaluate), "a child being made counts"
     log.add(ActionLost(number, "given up", final=True))
     log.made((0,), "self-edit", dies="check")
@@ -92,7 +91,7 @@ def test_draws_are_from_clades_and_own_results_sharpened_by_the_budget(budget, s
     if budget.evaluations:
         tau = budget.evaluations / max(budget.evaluations / tau - 3, 1)  # three more were graded here
     for action in flying:
-        log.add(ActionStarted(log.tree.next_action, action))
+        log.start(action)
 
     def best(a, b, seed):
         stream = np.random.RandomState(Random(seed).getrandbits(32))

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from dgm.config import Settings
-from dgm.domain import AgentId, Budget, Evaluate, Expand
+from dgm.domain import AgentId, Evaluate, Expand
 from dgm.errors import UserError
 from dgm.policies.operators import Mates, open_operators
 from dgm.policies.registry import open_policy
@@ -75,12 +75,6 @@ def test_an_operator_that_cannot_do_it_now_leaves_the_step_to_evaluation(lonely)
 # Several
 
 
-def test_equal_weights_choose_alike(lonely):
-    found = choices("self-edit+module", lonely)
-    assert set(found) == {"self-edit", "module"}
-    assert min(found.values()) > 120
-
-
 def test_weights_say_how_much_more_often(lonely):
     found = choices("self-edit+module", lonely, weights={"module": 9})
     assert 15 <= found["self-edit"] <= 50
@@ -141,10 +135,6 @@ def test_a_mate_is_of_another_lineage_and_each_solves_what_the_other_does_not(fa
     assert mates.of(family.tree, AgentId(0)) == ()
     assert mates.of(family.tree, AgentId(1)) == [2]
     assert mates.of(family.tree, AgentId(3)) == [2]
-
-
-def test_the_best_mate_covers_the_most_tasks(family):
-    assert Mates().of(family.tree, AgentId(2)) == [3]
 
 
 def test_equally_good_mates_are_drawn_among(family):
@@ -216,11 +206,3 @@ def test_an_aim_that_is_a_kind_of_failure_is_left_to_the_evidence(lonely):
 def test_operators_that_could_never_make_a_first_child_are_refused(operator):
     with pytest.raises(UserError, match="needs more agents than the one that a search begins with"):
         open_policy(Settings(operator=operator), NEEDS)
-
-
-def test_the_budget_still_says_whether_the_archive_may_grow():
-    log = Log(Budget(agents=1))
-    log.born()
-    log.graded(0, [True, False] * 5)
-    policy = open_policy(Settings(operator="self-edit+module", policy={"name": "random"}), NEEDS)
-    assert policy.next(log.tree, Random(0)) is None

@@ -13,21 +13,10 @@ from dgm.domain import SEED, AgentId, Born, Budget, CommitId, Evaluate, Expand, 
 from dgm.policies import published
 from dgm.policies.limits import BARREN
 from dgm.policies.policy import View
-from tests.support.runs.trees import TASKS, Log, named
+from tests.support.runs.trees import TASKS, Evenly, Log, named
 
 NAMES = ["greedy", "sica", "uct", "hyperagents", "novelty", "pareto", "weighted", "adas"]
 SHARES = 1000
-
-
-class Evenly(Random):
-    """A stream whose first number is given."""
-
-    def __init__(self, first):
-        super().__init__(0)
-        self.first = first
-
-    def random(self):
-        return self.first
 
 
 def parent(name, log, rng=None):
@@ -51,14 +40,8 @@ def archive(*resolved, parents=(0,) * 9, budget=None):
     return log
 
 
-def start(log, action):
-    number = log.tree.next_action
-    log.add(ActionStarted(number, action))
-    return number
-
-
 def expand(log, agent, dies=False):
-    number = start(log, Expand((AgentId(agent),), "self-edit"))
+    number = log.start(Expand((AgentId(agent),), "self-edit"))
     if dies:
         log.add(AgentStillborn(number, Stillborn((AgentId(agent),), "self-edit", "vetting", "broken")))
     return number
@@ -78,24 +61,15 @@ def test_only_evaluated_agents_are_parents(name):
     log = Log()
     log.born()
     log.graded(0, [True])
-    number = start(log, Evaluate(SEED, TASKS[5]))
+    number = log.start(Evaluate(SEED, TASKS[5]))
     assert parent(name, log) is None, "its first evaluations run"
     log.add(ActionLost(number, "given up", final=True))
     assert parent(name, log) == 0
     log.born(0)
     assert {parent(name, log, Random(seed)) for seed in range(20)} == {0}
     log.graded(1, [True] * 4)
-    start(log, Evaluate(AgentId(1), TASKS[7]))
+    log.start(Evaluate(AgentId(1), TASKS[7]))
     assert {parent(name, log, Random(seed)) for seed in range(20)} == {0}, "a lucky start while the rest runs"
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_seed_whose_evaluations_were_given_up_is_a_parent(name):
-    log = Log()
-    log.born()
-    for task in TASKS:
-        log.add(ActionLost(start(log, Evaluate(SEED, task)), "outage", final=True))
-    assert named(name).next(log.tree, Random(0)) == Expand((SEED,), "self-edit")
 
 
 # Rules that draw nothing
@@ -204,7 +178,7 @@ def test_uct_walks_down_full_agents():
 def test_uct_counts_offspring(first, second):
     log = archive(3, *first, *second, parents=(0, 0, 0, 1, 1))
     if second == ["111"]:
-        start(log, Evaluate(AgentId(4), TASKS[9]))
+        log.start(Evaluate(AgentId(4), TASKS[9]))
     assert parent("uct", log) == 2
 
 
@@ -342,5 +316,5 @@ def test_no_more_than_a_batch_is_started_before_it_is_known():
     for _ in range(3):
         action = named("pareto").next(log.tree, Random(log.tree.next_action))
         assert action.agent == 1
-        start(log, action)
+        log.start(action)
     assert isinstance(named("pareto").next(log.tree, Random(0)), Expand)

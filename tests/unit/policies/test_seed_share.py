@@ -31,7 +31,7 @@ from dgm.domain import (
     Usage,
     Verdict,
 )
-from dgm.policies.limits import UNPRICED, seed_has_room
+from dgm.policies.limits import UNPRICED
 from dgm.policies.registry import POLICIES, open_policy
 from dgm.protocols import Needs
 from tests.support.runs.trees import Log, named
@@ -134,12 +134,6 @@ def test_whatever_bounds_a_run_the_seed_takes_at_most_three_tenths_before_its_fi
     assert len(begun) - 1 <= most
 
 
-@pytest.mark.parametrize("bound", ["evaluations", "money", "tokens", "time"])
-def test_a_policy_that_would_try_every_task_takes_all_of_its_share(bound):
-    budget, most = BOUNDS[bound]
-    assert len(Clockwork(named("adas"), budget).steps(is_birth)) - 1 == most
-
-
 @pytest.mark.parametrize("bound", ["evaluations", "money", "tokens"])
 @pytest.mark.parametrize("workers", [2, 8])
 @pytest.mark.parametrize("policy", ["lineage", "adas", "hgm"])
@@ -165,10 +159,6 @@ def test_before_the_first_price_is_known_few_evaluations_run(bound):
     assert sum(what is not None for what in begun) == UNPRICED
     search.finish()
     assert search.start() is not None
-
-
-def test_an_evaluation_that_takes_all_of_the_share_is_followed_by_a_child():
-    assert len(Clockwork(named("lineage"), Budget(usd=0.10)).steps(is_birth)) == 2
 
 
 def test_while_the_first_children_are_made_the_other_workers_do_not_spend_the_purse_on_the_seed():
@@ -203,10 +193,3 @@ def test_an_operator_that_needs_failures_waits_for_them_where_they_are_under_way
         log.add(ActionStarted(log.tree.next_action, Evaluate(SEED, TASKS[40])))
     wanted = policy.next(log.tree, Random(0))
     assert wanted is None if under_way else isinstance(wanted, Evaluate)
-
-
-def test_a_budget_that_the_seed_can_never_use_up_leaves_the_policy_alone():
-    log = Log(Budget(evaluations=1_000))
-    log.born()
-    log.graded(0, [True] * 9)
-    assert seed_has_room(log.tree)

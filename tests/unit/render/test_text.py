@@ -31,6 +31,8 @@ from tests.support.runs.packable import begin, child, evaluate
 from tests.support.runs.paid import TASKS, PaidRun, small
 from tests.support.runs.trees import Log
 
+pytestmark = pytest.mark.starts_processes
+
 HOSTILE = "a\x1b[2J\x07 [red]b\u202e"
 
 

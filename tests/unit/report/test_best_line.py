@@ -108,6 +108,7 @@ def run(tmp_path):
         yield run
 
 
+@pytest.mark.starts_processes
 def test_tasks_are_counted_by_kind_and_by_each_of_their_modules(run) -> None:
     groups = group_tasks(run.tree, BEST, FACTS)
     counts = [
@@ -130,6 +131,7 @@ def test_tasks_are_counted_by_kind_and_by_each_of_their_modules(run) -> None:
     assert group_tasks(run.tree, BEST, {}) == TaskGroups()
 
 
+@pytest.mark.starts_processes
 def test_modules_are_bounded(run) -> None:
     groups = group_tasks(run.tree, BEST, {A: facts(A, "bug", *(f"m{n:02}.py" for n in range(20)))})
     assert (len(groups.modules), groups.modules_left_out) == (12, 8)

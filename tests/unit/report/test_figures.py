@@ -36,6 +36,7 @@ def test_all_figures_of_a_run_are_files(hostile, tmp_path) -> None:
     assert write_figures(hostile, folder) == written
 
 
+@pytest.mark.starts_processes
 def test_a_run_without_verdicts_has_a_tree_and_a_matrix_only(tmp_path) -> None:
     made = PaidRun(tmp_path / "new")
     written = write_figures(ReportView.load(made.run), tmp_path / "figures")
@@ -53,6 +54,7 @@ def test_every_agent_is_in_the_tree(hostile) -> None:
     assert len(root.findall(f"{SVG}path[@class='line']")) == (len(hostile.lineage.agents) > 1)
 
 
+@pytest.mark.starts_processes
 def test_a_larger_clade_has_a_larger_mark(paid) -> None:
     root = ElementTree.fromstring(draw_tree(ReportView.load(paid.run)).file())
     radius = {}
@@ -63,6 +65,7 @@ def test_a_larger_clade_has_a_larger_mark(paid) -> None:
     assert radius[0] > radius[1] > 0
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize("seed", range(5))
 def test_agents_of_a_tree_do_not_overlap(seed: int, tmp_path) -> None:
     made, rng = PaidRun(tmp_path / "run"), Random(seed)
@@ -79,6 +82,7 @@ def test_agents_of_a_tree_do_not_overlap(seed: int, tmp_path) -> None:
             assert row == (rows[children[0]] + rows[children[-1]]) / 2
 
 
+@pytest.mark.starts_processes
 def test_of_a_large_tree_the_best_line_and_the_largest_clades_are_drawn(tmp_path) -> None:
     made, rng = PaidRun(tmp_path / "run"), Random(1)
     for agent in range(1, 60):

@@ -38,6 +38,7 @@ def call(*words: object) -> int:
     return run_function(report, [*map(str, words)], "dgm report")
 
 
+@pytest.mark.starts_processes
 def test_the_page_replaces_an_older_one_and_its_place_is_printed(folder, tmp_path, capsys) -> None:
     file = tmp_path / "report.html"
     file.write_text("older")
@@ -49,6 +50,7 @@ def test_the_page_replaces_an_older_one_and_its_place_is_printed(folder, tmp_pat
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
+@pytest.mark.starts_processes
 def test_the_document_is_the_view(folder, capsys) -> None:
     assert call(folder, "--json") == 0
     document = json.loads(capsys.readouterr().out)
@@ -64,6 +66,7 @@ def test_the_document_is_the_view(folder, capsys) -> None:
     assert document["failures"]["stillborn"] == [{"operator": "self-edit", "stage": "check", "times": 1}]
 
 
+@pytest.mark.starts_processes
 def test_an_open_run_reports_on_itself(folder) -> None:
     with dgm.open(folder) as run:
         assert run.report().model_copy(update={"state": ""}) == dgm.report(folder).model_copy(
@@ -85,6 +88,7 @@ def test_nothing_hostile_reaches_the_terminal(hostile_folder, capsys) -> None:
     assert sum(line.startswith("note ") for line in text.splitlines()) == 1
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
@@ -143,6 +147,7 @@ def test_lost_traces_take_nothing_but_what_they_held(hostile_folder, tmp_path, c
     assert "operators" in text
 
 
+@pytest.mark.starts_processes
 def test_several_runs_are_compared(folder, tmp_path, capsys) -> None:
     other = make_run(tmp_path / "other", verdicts=["+-"])
     third = make_run(tmp_path / "third", verdicts=["++"])
@@ -159,6 +164,7 @@ def test_the_price_of_a_control_is_named() -> None:
     assert price.endswith(" 66k tokens and 2 min with 2 workers")
 
 
+@pytest.mark.starts_processes
 def test_a_model_that_repeats_itself_has_no_control(tmp_path) -> None:
     run = make_run(tmp_path / "offline", verdicts=["+-"])
     with pytest.raises(UserError, match="equal answers to equal requests"):

@@ -70,6 +70,7 @@ def test_what_is_as_by_default_is_left_out_but_for_what_may_change() -> None:
     assert words == "dgm run --benchmark starter --model offline --seed 0 --set providers.openai.tries=3"
 
 
+@pytest.mark.starts_processes
 def test_commits_versions_and_sessions_stand_beside_it(paid) -> None:
     found = read_reproduction(paid.run, AgentId(2))
     agents = paid.run.tree.agents

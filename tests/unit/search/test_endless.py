@@ -11,7 +11,7 @@ from dgm.cli.run import EXIT
 from dgm.config import resolve
 from dgm.domain import ActionId, Budget, Usage
 from dgm.errors import UserError
-from dgm.search.endless import check_budget_ends_run
+from dgm.search.start import check_budget_ends_run
 from tests.support.runs.paid import PaidRun
 from tests.support.runs.trees import Log
 
@@ -70,6 +70,7 @@ def test_without_a_limit_that_ends_a_run_its_evaluations_are_limited(said):
     check_budget_ends_run(settings.budget.budget(), settings)
 
 
+@pytest.mark.starts_processes
 def test_a_run_that_goes_on_with_a_free_model_is_refused_and_nothing_is_written(tmp_path):
     run = PaidRun(tmp_path / "paid").run
     before = run.tree.seq

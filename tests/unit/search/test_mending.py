@@ -17,7 +17,7 @@ from dgm.errors import ArchiveCorrupt
 from dgm.messages import Message, Reply, Request, Role
 from dgm.replay.again import find_graded
 from dgm.search.mending import change_event, withdraw_refused_verdicts
-from dgm.search.run_settings import current_settings_at, group_by_settings, settings_of
+from dgm.search.start import current_settings_at, group_by_settings, settings_of
 from dgm.views.reproduction import read_reproduction
 from dgm.views.tasks import TaskView
 from tests.support.runs.paid import TASKS, PaidRun

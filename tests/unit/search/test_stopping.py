@@ -8,9 +8,8 @@ import pytest
 from dgm.analysis.budgets import Ending, Reason
 from dgm.archive.history import state
 from dgm.archive.live import stop_run
-from dgm.search.loop import LoopHooks, Search
+from dgm.search.loop import AT_ONCE, LoopHooks, Search, perform_until_stopped
 from dgm.search.run_controller import RunController
-from dgm.search.stopping import AT_ONCE, perform_until_stopped
 from tests.support.runs.approving import Maker, Plan, founded, settings
 
 pytestmark = pytest.mark.starts_processes

@@ -45,7 +45,7 @@ def test_several_operators_make_children_and_some_are_stillborn():
     born = [event for event in policy.events if isinstance(event, AgentBorn) and event.outcome.parents]
     dead = [event for event in policy.events if isinstance(event, AgentStillborn)]
     assert born
-    assert all(event.cost.seconds > 0 for event in born)
+    assert all(event.outcome.cost.seconds > 0 for event in born)
     assert {event.outcome.stage for event in dead} <= {"check"}
 
 

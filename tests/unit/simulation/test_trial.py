@@ -7,7 +7,7 @@ import pytest
 
 from dgm.archive.events import ActionLost, ActionStarted, AgentBorn, RunStarted, TaskGraded
 from dgm.config import Settings
-from dgm.domain import SEED, ActionId, Born, Budget, Evaluate, Expand, Verdict
+from dgm.domain import SEED, ActionId, Born, Budget, Expand, Verdict
 from dgm.search.loop import LoopHooks, Search
 from dgm.simulation import virtual
 from dgm.simulation.policies import open_contender
@@ -17,166 +17,36 @@ from tests.support.runs.trees import Log
 
 pytestmark = pytest.mark.slow
 
+# fmt: off
 PINNED = {
     # policy, family, world, budget, expansion cost, workers, failures: final, area, best, recommended, depth, agents,
     # expansions, evaluations, failed, ended, hours
-    ("hgm", "drift", 5, 120, 1.0, 1, 0.0): (
-        0.264788782,
-        0.203800996,
-        0.2648294278,
-        8,
-        4,
-        17,
-        16,
-        104,
-        0,
-        "goal reached",
-        17.358099,
-    ),
-    ("lineage", "mismatch", 3, 120, 1.0, 1, 0.0): (
-        0.8462327125,
-        0.279320169,
-        0.8462327125,
-        34,
-        29,
-        35,
-        34,
-        86,
-        0,
-        "goal reached",
-        19.121419,
-    ),
-    ("oracle", "skills", 1, 60, 1.0, 1, 0.0): (
-        0.5648755515,
-        0.353304122,
-        0.5648755515,
-        30,
-        17,
-        31,
-        30,
-        30,
-        0,
-        "goal reached",
-        14.554483,
-    ),
-    ("random", "low-retention-crowd", 2, 150, 1.0, 20, 0.0): (
-        0.2559516413,
-        0.204597273,
-        0.2567967432,
-        10,
-        2,
-        19,
-        18,
-        132,
-        0,
-        "goal reached",
-        1.473584,
-    ),
-    ("hgm", "broken", 3, 150, 2.0, 8, 0.2): (
-        0.2131357305,
-        0.208373948,
-        0.2350271057,
-        0,
-        0,
-        18,
-        17,
-        116,
-        28,
-        "goal reached",
-        2.283668,
-    ),
-    ("hgm+operators.choice=bandit", "operators", 3, 60, 1.0, 1, 0.0): (
-        0.2594943225,
-        0.278739144,
-        0.3212653567,
-        0,
-        0,
-        8,
-        9,
-        43,
-        0,
-        "budget spent",
-        6.533403,
-    ),
-    ("hgm+alpha=0.9", "late-bloomers", 1, 100, 1.0, 1, 0.0): (
-        0.2502292789,
-        0.1623288,
-        0.2906900161,
-        32,
-        14,
-        40,
-        39,
-        61,
-        0,
-        "goal reached",
-        15.4365,
-    ),
-    ("lineage+gate=hgm", "trade-offs", 7, 100, 1.0, 1, 0.0): (
-        0.3119913069,
-        0.259513337,
-        0.3309775893,
-        13,
-        13,
-        15,
-        14,
-        86,
-        0,
-        "goal reached",
-        14.072601,
-    ),
-    ("best-of-n", "tuning-pair", 4, 100, 1.0, 1, 0.0): (
-        0.3326562128,
-        0.33680741,
-        0.3715570517,
-        7,
-        1,
-        15,
-        14,
-        86,
-        0,
-        "goal reached",
-        12.016061,
-    ),
-    ("greedy", "siblings", 6, 100, 1.0, 1, 0.0): (
-        0.250778902,
-        0.250778902,
-        0.2568370426,
-        0,
-        0,
-        5,
-        4,
-        96,
-        0,
-        "goal reached",
-        12.121873,
-    ),
-    ("sica", "heavy-tails", 2, 100, 1.0, 1, 0.0): (
-        0.1804981257,
-        0.180498126,
-        0.1856694857,
-        0,
-        0,
-        2,
-        1,
-        99,
-        0,
-        "goal reached",
-        11.499239,
-    ),
-    ("oracle", "late-bloomers", 3, 50, 1.0, 1, 0.0): (
-        0.3972863832,
-        0.287430722,
-        0.3972863832,
-        24,
-        8,
-        26,
-        25,
-        25,
-        0,
-        "goal reached",
-        11.480258,
-    ),
+    ("hgm", "drift", 5, 120, 1.0, 1, 0.0):
+        (0.264788782, 0.203800996, 0.2648294278, 8, 4, 17, 16, 104, 0, "goal reached", 17.358099),
+    ("lineage", "mismatch", 3, 120, 1.0, 1, 0.0):
+        (0.8462327125, 0.279320169, 0.8462327125, 34, 29, 35, 34, 86, 0, "goal reached", 19.121419),
+    ("oracle", "skills", 1, 60, 1.0, 1, 0.0):
+        (0.5648755515, 0.353304122, 0.5648755515, 30, 17, 31, 30, 30, 0, "goal reached", 14.554483),
+    ("random", "low-retention-crowd", 2, 150, 1.0, 20, 0.0):
+        (0.2559516413, 0.204597273, 0.2567967432, 10, 2, 19, 18, 132, 0, "goal reached", 1.473584),
+    ("hgm", "broken", 3, 150, 2.0, 8, 0.2):
+        (0.2131357305, 0.208373948, 0.2350271057, 0, 0, 18, 17, 116, 28, "goal reached", 2.283668),
+    ("hgm+operators.choice=bandit", "operators", 3, 60, 1.0, 1, 0.0):
+        (0.2594943225, 0.278739144, 0.3212653567, 0, 0, 8, 9, 43, 0, "budget spent", 6.533403),
+    ("hgm+alpha=0.9", "late-bloomers", 1, 100, 1.0, 1, 0.0):
+        (0.2502292789, 0.1623288, 0.2906900161, 32, 14, 40, 39, 61, 0, "goal reached", 15.4365),
+    ("lineage+gate=hgm", "trade-offs", 7, 100, 1.0, 1, 0.0):
+        (0.3119913069, 0.259513337, 0.3309775893, 13, 13, 15, 14, 86, 0, "goal reached", 14.072601),
+    ("best-of-n", "tuning-pair", 4, 100, 1.0, 1, 0.0):
+        (0.3326562128, 0.33680741, 0.3715570517, 7, 1, 15, 14, 86, 0, "goal reached", 12.016061),
+    ("greedy", "siblings", 6, 100, 1.0, 1, 0.0):
+        (0.250778902, 0.250778902, 0.2568370426, 0, 0, 5, 4, 96, 0, "goal reached", 12.121873),
+    ("sica", "heavy-tails", 2, 100, 1.0, 1, 0.0):
+        (0.1804981257, 0.180498126, 0.1856694857, 0, 0, 2, 1, 99, 0, "goal reached", 11.499239),
+    ("oracle", "late-bloomers", 3, 50, 1.0, 1, 0.0):
+        (0.3972863832, 0.287430722, 0.3972863832, 24, 8, 26, 25, 25, 0, "goal reached", 11.480258),
 }
+# fmt: on
 TROUBLED = Trial("hgm", "broken", 3, budget=150, expansion_cost=2.0, workers=8, failures=0.2)
 
 
@@ -238,12 +108,6 @@ def test_results_never_change(trial):
     scores = (r.final, pytest.approx(r.area, abs=1e-8), r.best)
     counts = (r.recommended, r.depth, r.agents, r.expansions, r.evaluations, r.failed, r.ended)
     assert (*scores, *counts, pytest.approx(r.hours, abs=1e-5)) == PINNED[trial]
-
-
-@pytest.mark.parametrize("policy", ["hgm", "lineage", "oracle"])
-def test_equal_trials_have_equal_results(policy):
-    trial = replace(TROUBLED, policy=policy)
-    assert perform(trial) == perform(trial)
 
 
 def test_two_policies_meet_the_same_children_and_the_same_verdicts():
@@ -319,47 +183,12 @@ def test_an_expansion_counts_when_it_is_over():
     assert len(watcher.curve) == 2, "1 and 2 of 64 are spent"
 
 
-def test_each_attempt_takes_a_time_of_its_own():
-    world = world_of(Trial("random", "drift", 1))
-    log = Log(tasks=world.tasks)
-    log.born()
-    waited = []
-
-    async def wait(seconds):
-        waited.append(seconds)
-
-    worker = SimulatedWorker(world, log.tree, wait)
-    for attempt in (0, 1, 2, 1):
-        what = Evaluate(SEED, world.tasks[0], attempt)
-        asyncio.run(worker.perform(ActionId(1), what))
-    assert len(set(waited)) == 3
-    assert waited[3] == waited[1]
-
-
-def test_more_workers_take_less_of_the_worlds_time():
-    alone, many = (perform(Trial("random", "drift", 1, budget=200, workers=n)).hours for n in (1, 20))
-    assert many < alone / 5
-
-
-def test_one_worker_decides_the_same_whether_time_is_slept_or_skipped():
-    trial = Trial("hgm", "drift", 4, budget=100)
-    tree, _ = searched(trial)
-    result = perform(trial)
-    assert (len(tree.agents), tree.evaluations) == (result.agents, result.evaluations)
-
-
 def test_the_curve_ends_with_the_final_score_and_the_area_is_between_its_extremes():
     result = perform(Trial("hgm", "drift", 1, budget=160))
     assert len(result.curve) == len(SHARES)
     assert result.curve[-1] == result.final <= result.best
     points = [result.root, *result.curve]
     assert min(points) <= result.area <= max(points)
-
-
-def test_the_oracle_recommends_the_best_of_its_tree():
-    result = perform(Trial("oracle", "drift", 1, budget=60))
-    assert result.regret == 0.0
-    assert not result.stuck
 
 
 def test_a_search_that_waits_for_workers_does_not_poll():
@@ -374,8 +203,3 @@ def test_a_search_that_waits_for_workers_does_not_poll():
     _, events = searched(replace(TROUBLED, workers=20), clock=clock)
     started = sum(isinstance(event, ActionStarted) for event in events)
     assert asked < 20 * started
-
-
-def test_a_recombined_policy_decides_otherwise():
-    plain, other = (perform(Trial(text, "drift", 1, budget=100)) for text in ("hgm", "hgm+alpha=0.9"))
-    assert other.agents > plain.agents

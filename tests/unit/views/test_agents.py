@@ -13,6 +13,8 @@ from dgm.views.values import FEW_ATTEMPTS, DeltaView
 from tests.support.runs.paid import PaidRun, small
 from tests.support.runs.trees import Log
 
+pytestmark = pytest.mark.starts_processes
+
 
 @pytest.fixture
 def paid(tmp_path: Path) -> Iterator[PaidRun]:

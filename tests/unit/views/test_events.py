@@ -17,6 +17,8 @@ from dgm.domain import SEED, ActionId, Cost, Evaluate, Evaluation, Stillborn, Ta
 from dgm.views.events import Level, describe, read_events
 from tests.support.runs.packable import begin, evaluate
 
+pytestmark = pytest.mark.starts_processes
+
 GRADED = Evaluation(
     SEED, TaskId("lru/evict"), 0, Verdict.UNRESOLVED, "2 of 5 tests failed", 0.6, Cost(seconds=14.25)
 )

@@ -10,6 +10,8 @@ from dgm.domain import SEED, Evaluate, Evaluation, Expand, Stillborn, TaskId, Ve
 from dgm.views.run import MOST_REASONS, FailuresView
 from tests.support.runs.packable import begin
 
+pytestmark = pytest.mark.starts_processes
+
 
 def test_failures_are_counted_by_kind_the_commonest_first(tmp_path: Path) -> None:
     with begin(tmp_path / "run") as run:

@@ -13,6 +13,8 @@ from dgm.views.run import RunReader, RunView, find_highest
 from tests.support.runs.paid import TASKS, PaidRun, small
 from tests.support.runs.trees import Log
 
+pytestmark = pytest.mark.starts_processes
+
 
 @pytest.fixture
 def paid(tmp_path: Path) -> Iterator[PaidRun]:

@@ -13,6 +13,8 @@ from dgm.errors import UserError
 from dgm.views.run_list import RunListView, RunRow
 from tests.support.runs.packable import begin, child, evaluate
 
+pytestmark = pytest.mark.starts_processes
+
 
 @pytest.fixture
 def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -11,6 +11,8 @@ from dgm.errors import UserError
 from dgm.views.tasks import AgentTaskView, TaskView, list_tasks
 from tests.support.runs.packable import begin, child, evaluate
 
+pytestmark = pytest.mark.starts_processes
+
 HOSTILE = "hello\x1b[31m there"
 
 

@@ -25,37 +25,8 @@ from tests.support.wires.messages_script import (
 from tests.support.wires.vendors import (
     BODIES,
     MESSAGES,
-    passed,
-    sse,
     untouched,
 )
-
-
-def test_unknown_events_and_deltas_pass():
-    odd = [
-        {
-            "type": "content_block_delta",
-            "index": 0,
-            "delta": {"type": "citations_delta", "citation": {"n": n}},
-        }
-        for n in (1, 2)
-    ] + [
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "later_delta", "later": piece}}
-        for piece in ("a", "b")
-    ]
-    events = [
-        start(),
-        begin({"type": "text", "text": ""}),
-        delta(),
-        *odd,
-        halt(),
-        {"type": "later", "x": 1},
-        end(),
-        STOP,
-    ]
-    assert untouched(MESSAGES, *events)
-    answer, _ = passed(MESSAGES, sse(*events, end=""))
-    assert answer.whole["content"] == [{"type": "text", "text": "x", "citations": [{"n": 1}, {"n": 2}]}]
 
 
 @pytest.mark.parametrize("broken", ["start", "delta", "both", "null"])
@@ -132,10 +103,6 @@ def test_text_under_the_index_of_another_type_is_not_lost():
     assert [block.type for block in both(*events)[0].content] == ["thinking", "text"]
 
 
-def test_missing_beginning_is_added():
-    assert both(*told(TEXT)[1:])[0].content[0].text == "Here."
-
-
 def test_content_in_the_beginning_is_kept():
     begun = {"type": "message_start", "message": {**message(TEXT, reason=None)}}
     events = [
@@ -157,20 +124,6 @@ def test_second_beginning_and_second_stops_are_dropped():
     events.insert(5, halt())
     assert kinds(*events).count("message_start") == kinds(*events).count("message_stop") == 1
     assert both(*events)[0].content[0].text == "Here."
-
-
-def test_cut_off_input_is_kept_as_text():
-    events = [
-        start(),
-        begin({**CALL, "input": {}}),
-        delta("input_json", '{"a": "b'),
-        halt(),
-        end("max_tokens"),
-        STOP,
-    ]
-    assert untouched(MESSAGES, *events)
-    answer, _ = passed(MESSAGES, sse(*events, end=""))
-    assert answer.whole["content"][0]["input"] == {"INVALID_JSON": '{"a": "b'}
 
 
 @settings(max_examples=25, deadline=None)

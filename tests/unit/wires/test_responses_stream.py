@@ -49,15 +49,6 @@ def test_missing_beginning_is_added():
     assert texts_of(ask_streamed(RESPONSES, completed(SAID))[0]) == ["DONE"]
 
 
-def test_text_without_a_call_behind_it_may_be_accepted_the_second_time():
-    fold = WIRE.fold(BODIES[RESPONSES])
-    for event in told(SAID)[:-1]:
-        fold.take(event, event["type"])
-    with pytest.raises(UnusableReply) as caught:
-        fold.finish(done=False)
-    assert caught.value.reply_whole["output"][0]["content"][0]["text"] == "DONE"
-
-
 @pytest.mark.parametrize("done", [True, False])
 @pytest.mark.parametrize(
     "events",

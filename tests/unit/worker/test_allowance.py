@@ -1,27 +1,24 @@
 """A child may cost at most what its setting says, however many jobs and questions it takes to make it."""
 
 import asyncio
-from contextlib import asynccontextmanager, contextmanager
-from pathlib import Path
+from contextlib import contextmanager
 
 import pytest
 
 from dgm.config import LimitSettings
-from dgm.domain import Entry, Usage
+from dgm.domain import Usage
 from dgm.errors import AgentFault
 from dgm.gateway.lease import CallLimits
-from dgm.gateway.memory import LeaseMemory
-from dgm.gateway.model_names import ModelNames
 from dgm.gateway.server import MOST_LOST_S
 from dgm.messages import Message, Reply, Request, RequestRefused, Role
-from dgm.protocols import Completed, Job, JobKind, SandboxSpec
+from dgm.protocols import Job, JobKind, SandboxSpec
 from dgm.worker.session import call_limits
 from dgm.worker.workbench import Allowance, SandboxWorkbench
+from tests.support.agent_place import IDLE, SOURCE, Place
 from tests.support.gateway.bench import ACTION, MemoryJournal, Script, gateway
 
 pytestmark = pytest.mark.slow
 
-SOURCE = {"agent.toml": Entry(b'[agent]\ncommand = ["run"]\ncheck = ["check"]\n')}
 JOB = Job(JobKind.IMPROVE, "p", SOURCE, SOURCE, "python", "/work/agent", 300.0)
 
 
@@ -96,45 +93,28 @@ def test_two_questions_at_once_cannot_both_take_the_rest(tmp_path):
     asyncio.run(scenario())
 
 
-class Place:
-    """A sandbox and a gateway in one; each job is answered two calls of 10 tokens, and takes 40 s."""
+class Busy(Place):
+    """Each job is answered two calls of 10 tokens, and takes 40 s."""
 
-    action, lost_s, blameless = 1, 0.0, ""
-    folder, socket_name, limits = Path("/nowhere"), "gateway.sock", CallLimits(calls=80)
-    takes_tools, token, failure, threads, refused = True, "dgm-0", None, (), ()
-    names = ModelNames("scripted")
     calls, usage = 2, Usage(2, 15, 5, 0.01)
-    caller, reached, memory = None, True, LeaseMemory()
 
     def __init__(self):
+        super().__init__(folders=[SOURCE])
         self.now, self.lent, self.times = 0.0, [], []
-
-    async def recall(self):
-        pass
 
     @contextmanager
     def lend(self, action, role, limits=None, heard=None, kind=""):
         self.lent.append(limits)
         yield self
 
-    @asynccontextmanager
-    async def open(self, spec):
-        yield self
-
-    async def put(self, files, target):
-        pass
-
     async def exec(self, argv, *, timeout_s, **_):
         self.times.append(timeout_s - MOST_LOST_S - 15.0)
         self.now += 40.0
-        return Completed(0, b"")
-
-    async def get(self, source, **_):
-        return SOURCE
+        return IDLE
 
 
 def test_jobs_share_what_a_child_may_take():
-    place = Place()
+    place = Busy()
     limits = LimitSettings(child_calls=5, child_tokens=100, child_usd=0.05)
     bench = bench_of(place, limits, place, lambda: place.now)
     for _ in range(3):
@@ -146,7 +126,7 @@ def test_jobs_share_what_a_child_may_take():
 
 
 def test_a_job_has_the_time_that_is_left_and_none_is_begun_without():
-    place = Place()
+    place = Busy()
     bench = bench_of(place, LimitSettings(child_s=75), place, lambda: place.now)
     for _ in range(2):
         asyncio.run(bench.work(JOB))
@@ -160,7 +140,7 @@ def test_a_job_has_the_time_that_is_left_and_none_is_begun_without():
 
 
 def test_vetting_has_as_much_again_and_not_what_is_said_of_making():
-    place = Place()
+    place = Busy()
     limits = LimitSettings(calls=3, child_calls=1, child_tokens=5, child_usd=0.001, child_s=1)
     vetting = Allowance.of_vetting(limits)
     for _ in range(2):

@@ -93,21 +93,13 @@ LIMITS = [
 
 
 @pytest.mark.parametrize(("limits", "lines"), LIMITS)
-def test_what_runs_out_in_the_second_lease_cuts_the_agent_off(tmp_path, limits, lines):
-    journal = MemoryJournal()
-    proposal, place = made(tmp_path / "g", journal, answers(limits), LimitSettings(**limits))
-    assert proposal.source["lines.txt"].data == b"%d" % place.lines
-    assert place.lines == lines
-    assert place.refused == ("action_limit_exceeded" if lines < PATIENCE else "")
-    assert len(journal.paid) == lines + 1
-
-
-@pytest.mark.parametrize(("limits", "lines"), LIMITS)
-def test_a_repetition_is_cut_off_at_the_same_call_and_pays_for_nothing(tmp_path, limits, lines):
+def test_a_spent_limit_cuts_the_agent_off_and_a_repetition_at_the_same_call(tmp_path, limits, lines):
     journal, allowed = MemoryJournal(), LimitSettings(**limits)
-    first, _ = made(tmp_path / "a", journal, answers(limits), allowed)
+    proposal, place = made(tmp_path / "a", journal, answers(limits), allowed)
+    assert (place.lines, proposal.source["lines.txt"].data) == (lines, b"%d" % lines)
+    assert place.refused == ("action_limit_exceeded" if lines < PATIENCE else "")
     again, place = made(tmp_path / "b", journal, Script(AssertionError("paid already")), allowed)
-    assert again == first
+    assert again == proposal
     assert (place.lines, len(journal.paid)) == (lines, lines + 1)
 
 

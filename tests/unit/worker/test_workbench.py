@@ -8,55 +8,15 @@ from pathlib import Path
 import pytest
 
 from dgm.config import LimitSettings
-from dgm.domain import ActionId, Entry
+from dgm.domain import Entry
 from dgm.errors import AgentFault, Infrastructure
-from dgm.gateway.lease import CallLimits
-from dgm.gateway.memory import LeaseMemory
-from dgm.gateway.model_names import ModelNames
-from dgm.protocols import Completed, InImage, Job, JobKind, Mount, SandboxSpec
+from dgm.protocols import Completed, InImage, Job, JobKind, Mount
 from dgm.worker.supplies import Supplies, Supply
-from dgm.worker.workbench import SandboxWorkbench
-
-SOURCE = {"agent.toml": Entry(b'[agent]\ncommand = ["run"]\ncheck = ["check"]\n')}
+from tests.support.agent_place import IDLE, SOLVE, SOURCE, Place
 
 
-class Place:
-    """A sandbox and a gateway in one: the agent leaves everything as it was and ends as told."""
-
-    action, lost_s, blameless = 1, 0.0, ""
-    folder, socket_name = Path("/nowhere"), "gateway.sock"
-    limits, takes_tools = CallLimits(calls=80), True
-    names = ModelNames("scripted")
-    token, failure, threads, calls, refused = "dgm-0", None, (), 0, ()
-    caller, reached, memory = None, True, LeaseMemory()
-    idle = Completed(0, b"")
-    """How a program ends that does nothing."""
-
-    def __init__(self, completed):
-        self.completed = completed
-
-    async def recall(self):
-        pass
-
-    @contextmanager
-    def lend(self, action, role, heard=None, kind=""):
-        yield self
-
-    @asynccontextmanager
-    async def open(self, spec):
-        yield self
-
-    async def put(self, files, target):
-        pass
-
-    async def exec(self, argv, **_):
-        return self.idle if argv[:2] == ["sh", "-c"] else self.completed
-
-    async def wait_for_calls(self, limit_s):
-        pass
-
-    async def get(self, source, **_):
-        return {"a.py": Entry(b"1")}
+def solve(place):
+    return asyncio.run(place.bench(LimitSettings()).work(SOLVE))
 
 
 @pytest.mark.parametrize(
@@ -76,8 +36,6 @@ def test_a_time_limit_that_the_launcher_enforced_is_a_time_out(completed, late):
 
 class ImagePlace(Place):
     """A sandbox whose workspace stood in its image: the agent ends well, then git answers as told."""
-
-    action, lost_s, blameless = 1, 0.0, ""
 
     def __init__(self, answer):
         super().__init__(Completed(0, b""))
@@ -105,9 +63,7 @@ class ImagePlace(Place):
 
 
 def in_image(place, patch_bytes=100):
-    bench = SandboxWorkbench(
-        place.open, place, ActionId(1), SandboxSpec("python"), LimitSettings(patch_bytes=patch_bytes)
-    )
+    bench = place.bench(LimitSettings(patch_bytes=patch_bytes))
     job = Job(JobKind.SOLVE, "p", SOURCE, InImage("/src", "/base.git"), "docker:x", "/testbed", 6.0)
     return asyncio.run(bench.work(job))
 
@@ -165,7 +121,8 @@ class Packages(Supplies):
 class CheckPlace(Place):
     """Sandboxes in which an agent's self-check ends as told, time by time; it notes how each was run."""
 
-    def __init__(self, *ends, idle=Place.idle):
+    def __init__(self, *ends, idle=IDLE):
+        super().__init__()
         self.ends, self.ran, self.idle = list(ends), [], idle
 
     async def put(self, files, target):
@@ -177,18 +134,8 @@ class CheckPlace(Place):
         self.ran.append((list(argv), given))
         return self.ends.pop(0)
 
-    def bench(self, **limits):
-        return SandboxWorkbench(
-            self.open,
-            self,
-            ActionId(1),
-            SandboxSpec("python"),
-            LimitSettings(**limits),
-            supplies=Packages(),
-        )
-
     def check(self, **limits):
-        return asyncio.run(self.bench(**limits).check(SOURCE))
+        return asyncio.run(self.bench(LimitSettings(**limits), supplies=Packages()).check(SOURCE))
 
 
 BY_CLOCK = Completed(124, b"", timed_out=True, processor_s=0.1)
@@ -259,14 +206,14 @@ class DryPlace(CheckPlace):
 def test_a_dry_run_has_the_time_of_a_self_check():
     place = DryPlace(BY_CLOCK, GOOD)
     job = Job(JobKind.IMPROVE, "p", SOURCE, SOURCE, "python", "/work/agent", 6.0, processor_s=15.0)
-    assert asyncio.run(place.bench().work(job)).completed == GOOD
+    assert asyncio.run(place.bench(LimitSettings(), supplies=Packages()).work(job)).completed == GOOD
     jobs = [given for _, given in place.ran if "stdin" in given]
     limits = [json.loads(given["stdin"])["time_limit_s"] for given in jobs]
     assert (limits, {given["processor_s"] for given in jobs}) == ([45.0, 90.0], {15.0})
 
 
 def test_a_source_without_a_contract_is_not_checked():
-    bench = SandboxWorkbench(None, None, ActionId(1), SandboxSpec("python"), LimitSettings())
+    bench = Place().bench(LimitSettings())
     with pytest.raises(AgentFault) as caught:
         asyncio.run(bench.check({"a.py": Entry(b"")}))
     assert caught.value.stage == "contract"
@@ -281,20 +228,13 @@ def test_why_an_agent_was_refused_is_told():
 def test_evidence_that_cannot_be_laid_out_makes_one_expansion_fail_and_not_the_search(tmp_path):
     place = Place(Completed(0, b""))
     place.folder = tmp_path / "gateway"
-    bench = SandboxWorkbench(place.open, place, ActionId(1), SandboxSpec("python"), LimitSettings())
+    bench = place.bench(LimitSettings())
     evidence = {"a": Entry(b"1"), "a/b": Entry(b"2")}
     job = Job(JobKind.IMPROVE, "p", SOURCE, SOURCE, "python", "/work/repo", 6.0, evidence=evidence)
     with pytest.raises(AgentFault) as caught:
         asyncio.run(bench.work(job))
     assert caught.value.stage == "evidence"
     assert list(tmp_path.iterdir()) == []
-
-
-def solve(place):
-    bench = SandboxWorkbench(place.open, place, ActionId(1), SandboxSpec("python"), LimitSettings())
-    return asyncio.run(
-        bench.work(Job(JobKind.SOLVE, "p", SOURCE, {"a.py": Entry(b"1")}, "python", "/work/repo", 6.0))
-    )
 
 
 @pytest.mark.parametrize(
@@ -325,7 +265,7 @@ class Lacking(Place):
         self.open_call = lease.get("open_call", "")
 
     @contextmanager
-    def lend(self, action, role, heard=None, kind=""):
+    def lend(self, action, role, limits=None, heard=None, kind=""):
         self.lent += 1
         heard.add(self.lent)
         yield self
