@@ -33,7 +33,7 @@ from dgm.meta.seeds import read_seed, read_seed_with_origin, seed_of
 from dgm.models.builtin import DryRun
 from dgm.models.choose import OFFLINE, OFFLINE_VERSION, all_names, drawing_of, open_models
 from dgm.policies.registry import POLICIES, open_policy, refuse_idle
-from dgm.protocols import Benchmark, LentModel, Needs, Operator, SandboxEngine
+from dgm.protocols import Benchmark, LentModel, Needs, Operator, Policy, SandboxEngine
 from dgm.sandboxes.choose import choose, publish_live
 from dgm.sandboxes.engine_address import note_engine
 from dgm.sandboxes.threads import allow_threads
@@ -300,10 +300,21 @@ async def open_worker(
 
 
 @asynccontextmanager
-async def search(run: Run, settings: Settings, parts: RunParts, on_event: OnEvent) -> AsyncIterator[Search]:
-    """Open a search that is ready to go; ``on_event`` hears every event that it records."""
-    policy = open_policy(settings, needs_of(settings))
+async def search(
+    run: Run, settings: Settings, parts: RunParts, on_event: OnEvent, schedule: Policy | None = None
+) -> AsyncIterator[Search]:
+    """Open a search that is ready to go.
+
+    Args:
+        run: open to write.
+        settings: of the session.
+        parts: of the run.
+        on_event: hears every event that it records.
+        schedule: the policy of an evaluation, which has no goals beside its budget; default: the run's policy.
+    """
+    policy = schedule or open_policy(settings, needs_of(settings))
     async with open_worker(run, settings, parts, on_event) as worker:
         controller = RunController(run, settings, operators.needs_of(worker.operators))
-        hooks = LoopHooks(on_event, GatewayAvailability(worker.session.gateway), goals=open_goals(run))
+        goals = None if schedule else open_goals(run)
+        hooks = LoopHooks(on_event, GatewayAvailability(worker.session.gateway), goals=goals)
         yield Search(controller, policy, worker, settings, hooks)

@@ -6,7 +6,7 @@ start, and one small call to each model. A ``Watcher`` informs and asks the call
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from dgm.models.reach import list_reach
 from dgm.paths import NOT_RUNS
 from dgm.protocols import Checked
 from dgm.sandboxes.engine_address import check_engine
-from dgm.search.loop import Search, perform_until_stopped
+from dgm.search.loop import perform_until_stopped
 from dgm.search.mending import change_event, withdraw_refused_verdicts
 from dgm.search.start import (
     check_budget_ends_run,
@@ -165,15 +165,9 @@ async def perform(run: Run, prepared: PreparedSession, watcher: Watcher) -> Endi
     Raises:
         asyncio.CancelledError: stopped at once; nothing recorded is lost.
     """
-
-    async def work(begins: Callable[[Search], None]) -> Ending:
-        async with assemble.search(run, prepared.settings, prepared.parts, watcher.event) as search:
-            begins(search)
-            watcher.begins(search)
-            return await search.go()
-
+    opening = assemble.search(run, prepared.settings, prepared.parts, watcher.event)
     with watcher.show(run, prepared.settings):
-        return await perform_until_stopped(run, work)
+        return await perform_until_stopped(run, opening, watcher.begins)
 
 
 def check_is_search(run: Run) -> None:

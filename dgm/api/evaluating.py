@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -61,7 +61,6 @@ from dgm.protocols import Benchmark
 from dgm.replay.again import choose_sandbox
 from dgm.sandboxes.engine_address import use_engine
 from dgm.search.loop import LoopHooks, Search
-from dgm.search.outage import GatewayAvailability
 from dgm.search.run_controller import RunController
 from dgm.search.start import note_checks, require_consent, settings_of
 from dgm.simulation import check_performed
@@ -413,12 +412,9 @@ def _session_of(
 ) -> EvaluationSession:
     plan = make_plan(run, request, tasks)
 
-    @asynccontextmanager
-    async def open_search(on_event: Callable[[Recorded], None]) -> AsyncIterator[Search]:
-        async with assemble.open_worker(run, request.settings, parts, on_event) as worker:
-            hooks = LoopHooks(on_event, GatewayAvailability(worker.session.gateway))
-            controller = RunController(run, request.settings)
-            yield Search(controller, Schedule(lambda _: plan.wanted), worker, request.settings, hooks)
+    def open_search(on_event: Callable[[Recorded], None]) -> AbstractAsyncContextManager[Search]:
+        schedule = Schedule(lambda _: plan.wanted)
+        return assemble.search(run, request.settings, parts, on_event, schedule)
 
     return EvaluationSession(
         run=run,

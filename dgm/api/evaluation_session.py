@@ -76,14 +76,9 @@ class EvaluationSession:
         if not self.missing:
             return DONE
 
-        async def work(begins: Callable[[Search], None]) -> Ending:
-            async with self.open_search(watcher.event) as search:
-                begins(search)
-                watcher.begins(search)
-                return await search.go()
-
+        opening = self.open_search(watcher.event)
         with watcher.show(self.run, self.settings, dict(zip(self.plan.agents, self.names, strict=True))):
-            return await perform_until_stopped(self.run, work)
+            return await perform_until_stopped(self.run, opening, watcher.begins)
 
     def results(self) -> Sequence[AgentResult]:
         """Return the results so far, of all sessions, in the order of ``names``."""

@@ -30,9 +30,7 @@ from dgm.evaluation.control import (
 from dgm.evaluation.schedule import EvaluationProgress, enter_agent, find_entered
 from dgm.models.choose import BUILTIN, names_by_role
 from dgm.render import fmt
-from dgm.search.loop import LoopHooks, Search, perform_until_stopped
-from dgm.search.outage import GatewayAvailability
-from dgm.search.run_controller import RunController
+from dgm.search.loop import perform_until_stopped
 from dgm.search.start import check_models, note_checks, require_consent, settings_of
 from dgm.simulation import check_performed
 from dgm.views.holdout import holdout_exists
@@ -111,7 +109,8 @@ async def perform_holdout(
         with watcher.show(
             holdout, None, names, lambda: count_evaluations(holdout, progress, names, expected)
         ):
-            return await perform_attempts(holdout, settings, parts, on_event, begins=watcher.begins)
+            opening = assemble.search(holdout, settings, parts, on_event, HoldoutSchedule())
+            return await perform_until_stopped(holdout, opening, watcher.begins)
 
 
 def open_holdout(run: Run, settings: Settings, parts: assemble.RunParts) -> Run:
@@ -121,29 +120,6 @@ def open_holdout(run: Run, settings: Settings, parts: assemble.RunParts) -> Run:
     if not (folder / "run.json").exists():
         return Run.create(folder, {**assemble.record_of(folder, settings, parts), "kind": RunKind.HOLDOUT})
     return Run.open(folder, write=True)
-
-
-async def perform_attempts(
-    holdout: Run,
-    settings: Settings,
-    parts: assemble.RunParts,
-    on_event: Callable[[Recorded], None],
-    begins: Callable[[Search], None] = lambda _: None,
-) -> Ending:
-    """Let the agents work on every holdout task that they have not worked on yet.
-
-    Then let the control, if the session has one, make its remaining attempts. ``begins`` gets the loop that does it.
-    """
-
-    async def work(hand_over: Callable[[Search], None]) -> Ending:
-        async with assemble.open_worker(holdout, settings, parts, on_event) as worker:
-            around = LoopHooks(on_event, GatewayAvailability(worker.session.gateway))
-            search = Search(RunController(holdout, settings), HoldoutSchedule(), worker, settings, around)
-            hand_over(search)
-            begins(search)
-            return await search.go()
-
-    return await perform_until_stopped(holdout, work)
 
 
 def begin_holdout(

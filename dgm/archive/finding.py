@@ -15,6 +15,8 @@ from dgm.paths import EXAMPLES, asset, cache_folder
 
 SUFFIX = ".dgm"
 """Ending of a packed run's name."""
+_NAMES = 12
+"""Maximum number of run names in a message."""
 
 
 def find_run(
@@ -74,7 +76,8 @@ def locate_run(name: str, *, here: Path | None = None, environment: Mapping[str,
     if near:
         hint = f"did you mean {near[0]!r}?"
     else:
-        hint = f"known in {' or '.join(map(str, folders))}: {', '.join(sorted(known)) or 'none'}"
+        names = sorted(known)[:_NAMES] + ["…"] * (len(known) > _NAMES)
+        hint = f"known in {' or '.join(map(str, folders))}: {', '.join(names) or 'none'}"
     raise UserError(f"no run {name!r}; {hint}")
 
 

@@ -378,7 +378,7 @@ def _parse(text: str) -> Condition:
     if name not in _NUMBERS:
         known = [*_TEXTS, "date", *_NUMBERS]
         raise UserError(
-            f"{text!r}: unknown field {name!r}{suggestion(name, known)}; one of {', '.join(known)}",
+            f"{text!r}: unknown field {name!r}{suggestion(name, known)}",
             argument="where",
         )
     if not re.fullmatch(r"\d{1,9}", value):

@@ -8,11 +8,11 @@ that the replies it has already paid for are served from the traces.
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Iterable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Protocol
+from typing import Protocol
 
 from dgm.analysis.budgets import NO_ROOM, Ending, Reason, find_ending, has_evaluation_room, has_room_for
 from dgm.analysis.dead_ends import find_dead_end
@@ -468,21 +468,27 @@ def validate_action(policy: str, tree: Tree, wanted: object) -> None:
         )
 
 
-Work = Callable[[Callable[[Search], None]], Coroutine[Any, Any, Ending]]
-"""Work that hands over its search when that begins."""
-
-
-async def perform_until_stopped(run: Run, work: Work) -> Ending:
-    """Perform the work; end it gracefully on a first request, and at once on a second one.
+async def perform_until_stopped(
+    run: Run, opening: AbstractAsyncContextManager[Search], begins: Callable[[Search], None] = lambda _: None
+) -> Ending:
+    """Open a search and perform it; end it gracefully on a first request, and at once on a second one.
 
     Before the search begins nothing is under way, so that a first request ends the work at once.
 
     Args:
         run: open to write.
-        work: is cancelled if it is to end at once.
+        opening: opens the search.
+        begins: is called with the search when it begins.
     """
     searches: list[Search] = []
-    working = asyncio.create_task(work(searches.append), name="work")
+
+    async def work() -> Ending:
+        async with opening as search:
+            searches.append(search)
+            begins(search)
+            return await search.go()
+
+    working = asyncio.create_task(work(), name="work")
     try:
         while not (await asyncio.wait({working}, timeout=LOOK_S))[0]:
             now = read_stop_request(run.folder)

@@ -444,8 +444,10 @@ class Browser(App[None]):
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Yield a command for each key that works here."""
+        titles = set()
         for binding in screen.active_bindings.values():
-            if binding.binding.description:
+            if binding.binding.description and binding.binding.description not in titles:
+                titles.add(binding.binding.description)
                 yield SystemCommand(
                     binding.binding.description,
                     f"key {self.get_key_display(binding.binding)}",

@@ -89,12 +89,16 @@ def _verdict_parts(
     conclusion = (
         "a difference, if the two were not chosen by these tasks" if different else "no difference shown"
     )
+    yield Text(f"Agent {second} against agent {first}", "bold")
+    if not comparison.first.n:
+        yield Text("They have tried no task in common.")
+        yield Text()
+        return
     facts = Facts()
     facts.add(f"agent {first}", fmt.tally_interval(TallyView.of(comparison.first)))
     facts.add(f"agent {second}", fmt.tally_interval(TallyView.of(comparison.second)))
     facts.add("both tried", fmt.count(comparison.first.n, "task"))
     facts.add("exact McNemar", f"{fmt.p_value(comparison.p)}: {conclusion}")
-    yield Text(f"Agent {second} against agent {first}", "bold")
     yield facts.table
     for title, tasks in groups.items():
         yield Text(f"{title}: {fmt.count(len(tasks), 'task')}", "bold")

@@ -269,10 +269,15 @@ def patch_parts(patch: str, *, beside: bool = False) -> Iterator[RenderableType]
     for file in files:
         yield Text()
         yield Text(file.path, "bold")
+        file.lines = [
+            line
+            for line in file.lines
+            if line.kind is not LineKind.HEAD or not line.text.startswith(_GIT_HEADS)
+        ]
         if beside:
             yield from _paired_lines(list(side_by_side(file)))
         else:
-            yield from (_diff_text(line) for line in file.lines if not line.text.startswith(_GIT_HEADS))
+            yield from map(_diff_text, file.lines)
 
 
 def _paired_lines(pairs: Sequence[tuple[DiffLine | None, DiffLine | None]]) -> Iterator[Table]:

@@ -100,7 +100,7 @@ def holdout(search):
 
 
 def session(holdout, search, control, *, usd=None, workers=1, worker=None, stop_after=None):
-    """One session of the examination, as ``perform_attempts`` has it; how it ended, and who worked."""
+    """One session of a holdout evaluation; how it ended, and who worked."""
     parts = RunParts(None, Held())
     both = (search.tree.agents[0], search.tree.agents[2])
     begin_holdout(holdout, search, both, usd, parts, control)

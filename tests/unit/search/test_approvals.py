@@ -260,6 +260,7 @@ def test_answers_are_read_whatever_way_a_person_writes_them(tmp_path):
         "yes": ApprovalAnswer(True),
         "YES, it is\ngood\n": ApprovalAnswer(True, "it is good"),
         "no. Why?": ApprovalAnswer(False, "Why?"),
+        "yes".ljust(MOST_BYTES): ApprovalAnswer(True),
     }.items():
         (tmp_path / FOLDER / "3").write_text(text)
         assert read_answer(tmp_path, ActionId(3)) == answer

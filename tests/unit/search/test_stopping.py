@@ -2,10 +2,11 @@
 
 import asyncio
 import threading
+from contextlib import asynccontextmanager, nullcontext
 
 import pytest
 
-from dgm.analysis.budgets import Ending, Reason
+from dgm.analysis.budgets import Reason
 from dgm.archive.history import state
 from dgm.archive.live import stop_run
 from dgm.search.loop import AT_ONCE, LoopHooks, Search, perform_until_stopped
@@ -37,11 +38,7 @@ async def searched(run, meanwhile):
     worker = Slow(run)
     search = Search(RunController(run, settings()), Plan(1), worker, settings(), LoopHooks())
 
-    async def work(begins):
-        begins(search)
-        return await search.go()
-
-    performing = asyncio.create_task(perform_until_stopped(run, work))
+    performing = asyncio.create_task(perform_until_stopped(run, nullcontext(search)))
     await worker.begun.wait()
     await meanwhile(worker, search)
     return await asyncio.wait_for(performing, 30), worker
@@ -79,27 +76,30 @@ def test_a_second_request_ends_it_at_once(tmp_path):
 
 
 def test_work_that_has_not_begun_to_search_ends_at_the_first_request(tmp_path):
-    async def opening(_):
+    @asynccontextmanager
+    async def opening():
         stop_run(tmp_path / "run")
         await asyncio.Event().wait()
-        return Ending(Reason.GOAL, "")
+        yield
 
     with founded(tmp_path / "run") as run:
-        over = asyncio.run(asyncio.wait_for(perform_until_stopped(run, opening), 30))
+        over = asyncio.run(asyncio.wait_for(perform_until_stopped(run, opening()), 30))
         assert (over, state(run)) == (AT_ONCE, "stopped")
 
 
 def test_a_cancelled_caller_takes_its_work_along(tmp_path):
     ended = []
 
-    async def working(_):
+    @asynccontextmanager
+    async def opening():
         try:
-            return await asyncio.Event().wait()
+            await asyncio.Event().wait()
+            yield
         finally:
             ended.append(True)
 
     async def cancelled(run):
-        performing = asyncio.create_task(perform_until_stopped(run, working))
+        performing = asyncio.create_task(perform_until_stopped(run, opening()))
         await asyncio.sleep(0.01)
         performing.cancel()
         with pytest.raises(asyncio.CancelledError):
