@@ -15,9 +15,9 @@ from dgm.archive.garbage import (
     is_own_part,
     remove_leftover,
 )
-from dgm.archive.history import LIVING, writer
+from dgm.archive.history import LIVING, state, writer
 from dgm.archive.lock import error_of_write, keep_writers_out
-from dgm.archive.overview import read_overview
+from dgm.archive.run import Run
 from dgm.errors import DgmError, UserError
 
 
@@ -63,10 +63,12 @@ def check_not_written(folder: Path) -> None:
     if holder.is_known:
         place = "" if holder.is_reachable else f" on {holder.host}"
         raise UserError(f"is being written by pid {holder.pid}{place}")
-    if read_overview(folder).state in LIVING:
+    with Run.open(folder) as run:
+        is_alive = state(run) in LIVING
+    if is_alive:
         raise UserError(
             f"may be running on {holder.host} (pid {holder.pid}); if it is a copy from there, delete "
-            f"{folder / 'events.lock'} first"
+            f"{folder / 'run.lock'} first"
         )
 
 
@@ -127,5 +129,5 @@ def run_bytes(folder: Path) -> int:
 def _hold_all_locks(folder: Path) -> Iterator[None]:
     with ExitStack() as held:
         for part in (folder, *find_nested_runs(folder)):
-            held.enter_context(keep_writers_out(part / "events.lock"))
+            held.enter_context(keep_writers_out(part / "run.lock"))
         yield

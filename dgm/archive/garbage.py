@@ -14,33 +14,30 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dgm.archive.events import AgentBorn, ChildProposed
+from dgm.archive.history import find_unborn
 from dgm.archive.lock import STOP_FILE
 from dgm.archive.repository import AgentRepository
-from dgm.archive.run import read_config
-from dgm.archive.store import EventStore
-from dgm.domain import Born, CommitId
+from dgm.archive.run import Run
+from dgm.domain import CommitId
 
-TRACE = "traces that no event names"
 OBJECT = "git objects that no agent needs"
 FILE = "files that were not finished"
 FOLDER = "folders that were not finished"
 OLD_S = 3600.0
 """Age in seconds from which an unfinished folder is assumed to belong to a dead process."""
-_DIGEST = re.compile(r'"([0-9a-f]{64})"')
-_CALLS = ("model_called", "call_started", "call_booked")
-"""Kinds of events that name the trace of a request in runs before schema 5."""
-_COMMITTING = ("agent_born", "child_proposed")
-"""Kinds of events that name a commit."""
 _UNFINISHED = re.compile(r"\.[0-9a-f]{12}|tmp_(obj|pack|idx|rev)_\w+")
 _DRAFT = re.compile(r"\.(?P<run>.+)\.(new|[0-9a-f]{12})|\..+\.dgm\.[a-z0-9_]{8}")
 _PARTS = frozenset(
     {
         "run.json",
+        "run.db",
+        "run.db-wal",
+        "run.db-shm",
+        "run.db-journal",
+        "run.lock",
         "events.db",
         "events.db-wal",
         "events.db-shm",
-        "events.db-journal",
         "events.lock",
         "agents.git",
     }
@@ -81,11 +78,10 @@ def find_leftovers(folder: Path) -> Sequence[Leftover]:
     Raises:
         UserError, ArchiveCorrupt: the run cannot be read completely, so its needs are unknown.
     """
-    read_config(folder / "run.json")
-    with EventStore.open(folder / "events.db", write=False) as store:
-        named, commits = _find_named(store)
+    with Run.open(folder) as run:
+        commits = {agent.commit for agent in run.tree.agents}
+        commits |= {child.commit for child in find_unborn(run).values()}
     return [
-        *_find_unused_traces(folder, named),
         *_find_unused_objects(folder / "agents.git", commits),
         *_find_unfinished_files(folder),
     ]
@@ -120,9 +116,6 @@ def remove_leftover(left: Leftover) -> None:
             shutil.rmtree(left.path)
         elif stat.S_ISREG(left.path.lstat().st_mode):
             left.path.unlink()
-            if left.what == TRACE:
-                with contextlib.suppress(OSError):
-                    left.path.parent.rmdir()
 
 
 def disk_bytes(path: Path) -> int:
@@ -144,40 +137,6 @@ def _measure_path(path: Path) -> tuple[int, float]:
     return total, newest
 
 
-def _find_named(store: EventStore) -> tuple[set[str] | None, set[CommitId]]:
-    """Return the traces that events name, and the commits.
-
-    No traces if some are requests, as in older runs: those may build on requests that no event names.
-    """
-    named: set[str] | None = set()
-    commits: set[CommitId] = set()
-    for row in store.rows():
-        digests = _DIGEST.findall(row[4])
-        if digests and row[2] in _CALLS:
-            named = None
-        elif named is not None:
-            named.update(digests)
-        if row[2] in _COMMITTING:
-            match store.decoded(row).event:
-                case AgentBorn(outcome=Born(commit=commit)) | ChildProposed(outcome=Born(commit=commit)):
-                    commits.add(commit)
-    return named, commits
-
-
-def _find_unused_traces(folder: Path, named: set[str] | None) -> Iterator[Leftover]:
-    for digest, path in _find_stored_traces(folder / "traces"):
-        if named is not None and digest not in named:
-            yield Leftover(path, TRACE, disk_bytes(path))
-
-
-def _find_stored_traces(folder: Path) -> Iterator[tuple[str, Path]]:
-    for group in _find_hex_folders(folder, 2):
-        for path in group.iterdir():
-            name = path.name.removesuffix(".z")
-            if path.suffix == ".z" and len(name) == 62 and _HEX.fullmatch(name) and _is_file(path):
-                yield group.name + name, path
-
-
 def _find_unused_objects(repository: Path, commits: set[CommitId]) -> Iterator[Leftover]:
     sizes = AgentRepository(repository).find_unneeded(commits)
     if sizes:
@@ -185,9 +144,8 @@ def _find_unused_objects(repository: Path, commits: set[CommitId]) -> Iterator[L
 
 
 def _find_unfinished_files(folder: Path) -> Iterator[Leftover]:
-    traces, heads = folder / "traces", folder / "agents.git" / "refs" / "heads"
-    objects = folder / "agents.git" / "objects"
-    places = [folder, folder / "approvals", traces, *_find_hex_folders(traces, 2), folder / "agents.git"]
+    heads, objects = folder / "agents.git" / "refs" / "heads", folder / "agents.git" / "objects"
+    places = [folder, folder / "approvals", folder / "agents.git"]
     places += [heads / "agents", heads / "waiting", *_find_hex_folders(objects, 2), objects / "pack"]
     for place in places:
         if all(map(_is_folder, _folders_up_to_run(folder, place))):

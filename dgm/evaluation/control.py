@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
 
-from dgm.archive.events import Control
+from dgm.archive.events import AgentBorn, AgentStillborn, Control, TaskGraded
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.domain import SEED, Action, Agent, AgentId, Evaluate, TaskId, Usage, Verdict
@@ -33,11 +33,6 @@ MAX_ATTEMPTS = 20
 """Default maximum number of attempts at a task."""
 _ROUNDING = 1e-9
 """A value below a whole number by less than this counts as that number."""
-
-_SECONDS = """
-SELECT coalesce(sum(json_extract(body, '$.seconds')), 0.0) FROM events
-WHERE kind IN ('task_graded', 'agent_born', 'agent_stillborn') AND seq <= ?
-"""
 
 
 class Unit(StrEnum):
@@ -179,9 +174,9 @@ class HoldoutSchedule(Schedule):
 
 def plan_control(search: Run, attempts: int = MAX_ATTEMPTS) -> Control:
     """Return a control of a search, with its spend so far, and at most so many attempts at each task."""
-    ((seconds,),) = search.store.query(_SECONDS, (search.tree.seq,))
-    spend = search.tree.spend
-    return Control(spend.usd, spend.tokens, float(seconds), attempts)
+    ends = search.store.events(TaskGraded, AgentBorn, AgentStillborn, until=search.tree.seq)
+    spend, seconds = search.tree.spend, sum(event.outcome.cost.seconds for event in ends)
+    return Control(spend.usd, spend.tokens, seconds, attempts)
 
 
 def enter_control(holdout: Run, search: Run) -> AgentId:

@@ -13,7 +13,7 @@ from dgm.archive.events import ActionStarted, Control, ModelCalled, TaskGraded
 from dgm.archive.run import Run
 from dgm.assemble import RunParts
 from dgm.config import Settings
-from dgm.domain import AgentId, Cost, Digest, Evaluate, Evaluation, Split, TaskId, Usage, Verdict
+from dgm.domain import AgentId, Cost, Evaluate, Evaluation, Split, TaskId, Usage, Verdict
 from dgm.errors import Infrastructure
 from dgm.evaluation.control import (
     OPERATOR,
@@ -71,9 +71,8 @@ class Worker:
         if (what.agent, what.task) in self.broken:
             raise Infrastructure("the provider was away")
         number = len(self.holdout.store.calls(action)) + 1
-        nothing = Digest("0" * 64)
         if self.usage.calls:
-            self.holdout.append(ModelCalled(action, number, "m", "solve", nothing, nothing, self.usage))
+            self.holdout.append(ModelCalled(action, number, "m", "solve", self.usage))
         solved = what.task in BEST if what.agent == 1 else what.attempt >= SOLVED_BY[what.task]
         self.done.append(what)
         verdict = Verdict.RESOLVED if solved else Verdict.UNRESOLVED
