@@ -118,16 +118,15 @@ class Slow(Script):
         return await super().reply(request)
 
 
-ENDLESS = Budget()
 PRICE = Price(TokenRates(1.0, 0.1, 1.0, 10.0))
 
 
 @asynccontextmanager
-async def gateway(folder, model=None, journal=None, budget=ENDLESS, **options):
+async def gateway(folder, model=None, journal=None, budget=None, **options):
     """An open gateway that lends ``model`` for all roles."""
     lent, kept = model or Script(), journal or MemoryJournal()
     models = dict.fromkeys(("solve", "improve", "diagnose", "dry-run"), lent)
-    ledger = Ledger({lent.name: PRICE}, lambda: kept.spent, lambda: budget)
+    ledger = Ledger({lent.name: PRICE}, lambda: kept.spent, lambda: budget or Budget())
     async with Gateway(folder, kept, models, ledger, **options) as opened:
         yield opened
 

@@ -1,15 +1,11 @@
-"""A provider for the gateway's tests that answers in a protocol of its own, as a script says; and an open gateway."""
+"""A provider for the gateway's tests that answers in a protocol of its own, as a script says."""
 
 import asyncio
 import json
-from contextlib import asynccontextmanager
 
-from dgm.domain import Budget, Usage
-from dgm.gateway.ledger import Ledger
-from dgm.gateway.server import Gateway
+from dgm.domain import Usage
 from dgm.messages import WireProtocol, WireReply
 from dgm.protocols import Checked
-from tests.support.gateway.bench import PRICE, MemoryJournal
 
 USAGE = Usage(1, 10, 5)
 
@@ -108,16 +104,6 @@ class Provider:
 
     async def close(self):
         pass
-
-
-@asynccontextmanager
-async def lending(folder, provider, journal=None, budget=None, **options):
-    """An open gateway that lends the provider for all roles."""
-    kept = journal or MemoryJournal()
-    models = dict.fromkeys(("solve", "improve", "diagnose", "dry-run"), provider)
-    ledger = Ledger({provider.name: PRICE}, lambda: kept.spent, lambda: budget or Budget())
-    async with Gateway(folder, kept, models, ledger, **options) as opened:
-        yield opened
 
 
 async def until(told, seconds=20.0):

@@ -93,7 +93,6 @@ class Reply:
         self.closed = False
 
     def iter_any(self):
-        """The pieces of the body."""
         return aiter(self._pieces)
 
     def set_exception(self, error):
@@ -104,11 +103,9 @@ class Reply:
         return b""
 
     async def read(self):
-        """The whole body."""
         return b"".join([piece async for piece in self._pieces])
 
     def close(self):
-        """Note it."""
         self.closed = True
 
 
@@ -143,11 +140,9 @@ class Script:
         return Reply(step)
 
     async def get(self, path):
-        """A page, or the words that there is none."""
         return json.dumps(self.pages.get(path, "Not Found")).encode()
 
     async def close(self):
-        """Note it."""
         self.closed = True
 
     @property
@@ -163,15 +158,12 @@ class Heard:
         self.lessons, self.told_waits, self.overruns = [], [], []
 
     def learned(self, model, abilities, words, usage=None):
-        """Keep it."""
         self.lessons.append((model, abilities, words))
 
     def waits(self, model, words, until):
-        """Keep it."""
         self.told_waits.append((model, words, until))
 
     def overran(self, model, asked, billed):
-        """Keep it."""
         self.overruns.append((model, asked, billed))
 
 
@@ -185,7 +177,6 @@ class Log:
 
     @contextmanager
     def waiting(self):
-        """Note both ends and the time between them."""
         begun = clock()
         self.events.append("waiting")
         yield
@@ -195,15 +186,12 @@ class Log:
         """Record nothing."""
 
     def sending(self):
-        """Note it."""
         self.events.append("sending")
 
     def pass_on(self, data):
-        """Keep the bytes."""
         self.passed += data
 
     def take_back(self, wasted):
-        """Keep the estimate."""
         self.events.append("take back")
         self.wasted.append(wasted)
 
@@ -232,15 +220,12 @@ class Bench:
         self.log = Log()
 
     def ask(self, **more):
-        """Ask once, in a loop of its own."""
         return virtual_time.run(self.send(**more))
 
     async def send(self, **more):
-        """Ask once."""
         return await self.model.send(asked(self.script.protocol, **more), self.log)
 
     def check(self):
-        """Check the model."""
         return virtual_time.run(self.model.check())
 
 

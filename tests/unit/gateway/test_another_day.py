@@ -14,7 +14,7 @@ from dgm.domain import Budget, TaskId
 from dgm.gateway.journal import RunJournal
 from dgm.models.builtin import RecordedModel
 from tests.support.gateway.bench import ACTION, chat, client, gateway
-from tests.support.gateway.wire_provider import Provider, lending, whole
+from tests.support.gateway.wire_provider import Provider, whole
 
 pytestmark = pytest.mark.slow
 
@@ -72,7 +72,7 @@ def perform(folder, lent, bodies, volatile=(), problem=""):
 
 def to(provider):
     """Lend a provider."""
-    return lambda folder, **more: lending(folder, provider, **more)
+    return lambda folder, **more: gateway(folder, provider, **more)
 
 
 def recorded(folder, **more):

@@ -6,8 +6,8 @@ import pytest
 
 from dgm.messages import AnswerForm, Message, Request, Role
 from dgm.models.builtin import RecordedModel
-from tests.support.gateway.bench import ACTION, MemoryJournal, Script, gateway
-from tests.support.gateway.wire_provider import Provider, lending
+from tests.support.gateway.bench import ACTION, MemoryJournal, gateway
+from tests.support.gateway.wire_provider import Provider
 
 pytestmark = pytest.mark.slow
 
@@ -22,8 +22,7 @@ class Taking(Provider):
 
 def ask(folder, model, journal):
     async def scenario():
-        opening = gateway if isinstance(model, RecordedModel | Script) else lending
-        async with opening(folder, model, journal) as opened:
+        async with gateway(folder, model, journal) as opened:
             with opened.lend(ACTION, "diagnose") as lease:
                 return (await opened.ask(lease, QUESTION)).text
 

@@ -10,7 +10,7 @@ from dgm.gateway.blame import FAILED, QUESTION
 from dgm.messages import LEFT_OPEN, Reply, WireProtocol
 from dgm.models.builtin import RecordedModel
 from tests.support.gateway.bench import ACTION, MemoryJournal, Script, chat, client, gateway
-from tests.support.gateway.wire_provider import Provider, lending, whole
+from tests.support.gateway.wire_provider import Provider, whole
 
 
 def poisoned(error, protocol=WireProtocol.CHAT):
@@ -47,7 +47,7 @@ async def posted(opened, *texts, **more):
 )
 async def test_a_request_that_alone_fails_twice_is_refused_for_good(tmp_path, error, stream):
     journal, provider = MemoryJournal(), poisoned(error)
-    async with lending(tmp_path / "g", provider, journal) as opened:
+    async with gateway(tmp_path / "g", provider, journal) as opened:
         (bad, good), lease = await posted(opened, "POISON", "hi", stream=stream)
         assert opened.caller.trouble == {}
     assert (bad.status_code, bad.json()["error"]["code"], good.status_code) == (400, FAILED, 200)
@@ -64,7 +64,7 @@ async def test_a_refused_failure_is_heard_again_without_being_sent(tmp_path):
     journal, heard = MemoryJournal(), []
     for _ in range(2):
         provider = poisoned(Infrastructure("500"))
-        async with lending(tmp_path / "g", provider, journal) as opened:
+        async with gateway(tmp_path / "g", provider, journal) as opened:
             (bad,), lease = await posted(opened, "POISON")
         heard.append((bad.status_code, bad.content, dict(lease.refused), len(provider.asked)))
     assert heard[0][:3] == heard[1][:3]
@@ -84,7 +84,7 @@ async def test_what_befalls_the_neutral_question_too_is_an_outage(tmp_path):
         async def answer(_request, _delivery, error=error):
             raise error
 
-        async with lending(tmp_path / f"g{number}", Provider(answer)) as opened:
+        async with gateway(tmp_path / f"g{number}", Provider(answer)) as opened:
             (bad,), lease = await posted(opened, "hi")
             assert opened.caller.trouble == {Provider.name: error}
         assert bad.status_code == 503
@@ -99,7 +99,7 @@ async def test_an_open_call_is_recorded_as_refused_for_a_replay(tmp_path):
             await gate.wait()
         return await whole()(request, delivery)
 
-    async with lending(tmp_path / "g", Provider(slow), journal) as opened:
+    async with gateway(tmp_path / "g", Provider(slow), journal) as opened:
         with opened.lend(ACTION, "solve") as lease:
             async with client(opened, lease.token) as http:
                 asking = asyncio.create_task(http.post("/chat/completions", json=chat("slow")))

@@ -13,8 +13,7 @@ from dgm.gateway.server import LendingRules
 from dgm.models.hosted import HostedModel, Retries
 from dgm.models.throttle import Throttle
 from dgm.wires import WIRES
-from tests.support.gateway.bench import talking
-from tests.support.gateway.wire_provider import lending
+from tests.support.gateway.bench import gateway, talking
 from tests.support.models.connection_script import Pieces, Script
 
 pytestmark = pytest.mark.slow
@@ -71,7 +70,7 @@ def test_conversation_arrives_and_comes_back_as_it_was(tmp_path, agent):
     async def scenario():
         script = Script(*(replying(one) for one in exchanges), protocol=protocol)
         told = []
-        async with talking(lending(tmp_path / "g", hosted(script, name), rules=RULES)) as (
+        async with talking(gateway(tmp_path / "g", hosted(script, name), rules=RULES)) as (
             _opened,
             _lease,
             http,

@@ -6,8 +6,8 @@ import pytest
 
 from dgm.errors import ArchiveHeld, Infrastructure
 from dgm.messages import CutCall
-from tests.support.gateway.bench import ACTION, MemoryJournal, chat, client, talking
-from tests.support.gateway.wire_provider import Provider, lending, streamed
+from tests.support.gateway.bench import ACTION, MemoryJournal, chat, client, gateway, talking
+from tests.support.gateway.wire_provider import Provider, streamed
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +21,7 @@ def test_call_that_the_sudden_end_of_a_session_cuts_off_is_booked_at_its_worst_c
     journal, provider = MemoryJournal(), Provider(streamed(asyncio.Event()))
 
     async def ended():
-        async with lending(tmp_path / "g", provider, journal) as opened:
+        async with gateway(tmp_path / "g", provider, journal) as opened:
             with opened.lend(ACTION, "solve") as lease:
                 async with (
                     client(opened, lease.token) as http,
@@ -49,7 +49,7 @@ async def test_answer_that_cannot_be_recorded_is_booked_at_its_worst_case(tmp_pa
             raise error
 
     journal = Failing()
-    async with lending(tmp_path / "g", Provider(), journal) as opened:
+    async with gateway(tmp_path / "g", Provider(), journal) as opened:
         with opened.lend(ACTION, "solve") as lease:
             async with client(opened, lease.token) as http:
                 assert (await http.post("/chat/completions", json=chat())).status_code == 503
@@ -60,7 +60,7 @@ async def test_answer_that_cannot_be_recorded_is_booked_at_its_worst_case(tmp_pa
 
 async def test_answer_ends_a_cut_off_call_at_its_known_input_and_all_of_its_output(tmp_path):
     journal = MemoryJournal()
-    async with talking(lending(tmp_path / "g", Provider(), journal)) as (_, _, http):
+    async with talking(gateway(tmp_path / "g", Provider(), journal)) as (_, _, http):
         await http.post("/chat/completions", json=chat("another question"))
         other = cut_of(journal.begun[0], 8)
         await http.post("/chat/completions", json=chat())

@@ -6,7 +6,7 @@ from dgm.domain import Usage
 from dgm.messages import Message, Request, Role, WireProtocol, WireReply
 from dgm.models.builtin import RecordedModel
 from tests.support.gateway.bench import ACTION, MemoryJournal, chat, client, gateway
-from tests.support.gateway.wire_provider import STREAM, Provider, lending, streamed
+from tests.support.gateway.wire_provider import STREAM, Provider, streamed
 
 CHAT, RESPONSES = WireProtocol.CHAT, WireProtocol.RESPONSES
 USAGE = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
@@ -27,7 +27,7 @@ def both():
 
 async def test_an_agents_chat_passes_and_streams_and_the_hosts_question_goes_by_responses(tmp_path):
     provider, journal = both(), MemoryJournal()
-    async with lending(tmp_path / "g", provider, journal) as opened:
+    async with gateway(tmp_path / "g", provider, journal) as opened:
         with opened.lend(ACTION, "solve") as lease:
             async with client(opened, lease.token) as http:
                 answer = await http.post("/chat/completions", json=chat(stream=True))
@@ -47,7 +47,7 @@ async def test_an_agents_chat_passes_and_streams_and_the_hosts_question_goes_by_
 
 async def test_the_neutral_question_alone_makes_no_call_a_translated_one(tmp_path):
     provider, journal = both(), MemoryJournal()
-    async with lending(tmp_path / "g", provider, journal) as opened:
+    async with gateway(tmp_path / "g", provider, journal) as opened:
         with opened.lend(ACTION, "solve") as lease:
             assert await opened.caller.answers(lease)
         with opened.lend(ACTION, "solve") as lease:

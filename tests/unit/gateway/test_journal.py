@@ -31,7 +31,7 @@ from dgm.messages import (
     WireRequest,
 )
 from tests.support.gateway.bench import ACTION, Script, chat, client, gateway
-from tests.support.gateway.wire_provider import Provider, failing, lending, whole
+from tests.support.gateway.wire_provider import Provider, failing, whole
 
 MOST = Usage(1, 100, 50, 0.5)
 REPLY = WireReply(WireProtocol.CHAT, b'{"said": "yes"}', False, Usage(1, 10, 5, 0.25))
@@ -326,7 +326,7 @@ def told(folder, lent, texts=TEXTS):
 @pytest.mark.parametrize(
     "refusing",
     [
-        lambda *given, **more: lending(given[0], Provider(failing(TOO_LONG)), **more),
+        lambda *given, **more: gateway(given[0], Provider(failing(TOO_LONG)), **more),
         lambda *given, **more: gateway(given[0], Script(TOO_LONG), **more),
     ],
 )
@@ -351,7 +351,7 @@ def test_failed_requests_are_kept_up_to_the_same_bound(run, monkeypatch):
 
 
 def test_a_large_request_that_is_answered_is_kept(tmp_path):
-    said = lambda *given, **more: lending(given[0], Provider(whole("a"), whole("b")), **more)  # noqa: E731
+    said = lambda *given, **more: gateway(given[0], Provider(whole("a"), whole("b")), **more)  # noqa: E731
     statuses, _, kept = told(tmp_path / "run", said, TEXTS[:2])
     assert (statuses, kept) == ([200] * 2, [True] * 2)
 
@@ -373,7 +373,7 @@ def test_a_job_reads_what_it_needs_and_not_on_the_event_loop(tmp_path, monkeypat
             for number in (1, 2, 3):
                 await journal.record(paid(number, f"{number}"))
             monkeypatch.setattr(CallReader, "request", noted)
-            async with lending(tmp_path / "g", Provider(whole("new")), journal) as opened:
+            async with gateway(tmp_path / "g", Provider(whole("new")), journal) as opened:
                 with opened.lend(ACTION, "solve", heard={1, 2, 3}) as lease:
                     await lease.recall()
                 with opened.lend(ACTION, "solve", heard={1, 2}) as lease:

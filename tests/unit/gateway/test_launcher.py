@@ -135,7 +135,7 @@ def test_an_agent_works_without_what_is_hidden_and_leaves_it_as_it_was(tmp_path,
 )
 def test_what_was_hidden_is_back_whatever_the_agent_does(tmp_path, text, gone):
     write_instructions(tmp_path / "repo")
-    run(tmp_path, text, hidden=HIDDEN, time_limit_s=3.0)
+    run(tmp_path, text, hidden=HIDDEN, time_limit_s=1.5)
     left = {name: text for name, text in {**INSTRUCTIONS, "docs/a.md": "a"}.items() if name not in gone}
     assert files_of(tmp_path / "repo") == {**left, "CLAUDE.md": "mine"}
 

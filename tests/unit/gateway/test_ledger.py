@@ -1,6 +1,7 @@
 """What a call may cost at most is set aside: what does not fit is refused, or ends the session."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -50,16 +51,22 @@ def test_one_request_that_is_too_large_ends_no_session_that_can_afford_ordinary_
         hold(ledger(ORDINARY_INPUT + 16_000 - 1), asked(ORDINARY_INPUT + 1))
 
 
-def test_a_call_waits_for_what_another_gives_back():
-    async def scenario():
-        given, order = ledger(20_000), []
+@pytest.mark.parametrize("budget", [Budget(tokens=20_000), Budget(usd=0.2)])
+async def test_a_call_waits_for_what_another_gives_back(budget):
+    ledger, active, most = Ledger({"m": PRICE}, Usage, lambda: budget), 0, 0
 
-        async def call(name, wait):
-            async with given.hold("m", given.most("m", asked(), None)):
-                order.append(name)
-                await asyncio.sleep(wait)
+    async def call():
+        nonlocal active, most
+        async with ledger.hold("m", ledger.most("m", asked(), None)):
+            active += 1
+            most = max(most, active)
+            await asyncio.sleep(0.01)
+            active -= 1
 
-        await asyncio.gather(call("first", 0.01), call("second", 0))
-        return order
+    await asyncio.gather(*(call() for _ in range(4)))
+    assert most == 1
 
-    assert asyncio.run(asyncio.wait_for(scenario(), 10)) == ["first", "second"]
+
+def test_no_call_is_longer_than_the_context_of_its_model():
+    ledger = Ledger({"m": replace(PRICE, context=100)}, Usage, Budget)
+    assert ledger.most("m", asked(1_000_000), None).input_tokens == 100

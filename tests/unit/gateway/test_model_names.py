@@ -5,7 +5,7 @@ import asyncio
 from dgm.gateway.lease import DRY_RUN
 from dgm.models.builtin import DryRun
 from tests.support.gateway.bench import ACTION, MemoryJournal, Script, chat, client, gateway, talking
-from tests.support.gateway.wire_provider import Provider, lending
+from tests.support.gateway.wire_provider import Provider
 
 LENT = "openai/gpt-6.2-sol"
 CLAUDE = "anthropic/claude-sonnet-5-5"
@@ -21,7 +21,7 @@ def ask(folder, names, rules=None, journal=None, provider=None):
     provider = provider or Sol()
 
     async def scenario():
-        async with talking(lending(folder / "g", provider, journal=journal, rules=rules)) as (
+        async with talking(gateway(folder / "g", provider, journal=journal, rules=rules)) as (
             _opened,
             _lease,
             http,

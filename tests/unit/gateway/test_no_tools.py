@@ -24,7 +24,7 @@ from dgm.messages import (
 )
 from dgm.models.builtin import RecordedModel
 from tests.support.gateway.bench import ACTION, MemoryJournal, ask, client, gateway
-from tests.support.gateway.wire_provider import Provider, failing, lending, whole
+from tests.support.gateway.wire_provider import Provider, failing, whole
 
 pytestmark = pytest.mark.slow
 
@@ -36,8 +36,7 @@ def work(folder: Path, model, journal):
     """What an agent gets that offers a tool, and then goes on with text; and its lease."""
 
     async def scenario():
-        opening = gateway if isinstance(model, RecordedModel) else lending
-        async with opening(folder, model, journal) as opened:
+        async with gateway(folder, model, journal) as opened:
             with opened.lend(ACTION, "solve") as lease:
                 async with client(opened, lease.token) as http:
                     return [await ask(http, tools=[TOOL]), await ask(http)], lease

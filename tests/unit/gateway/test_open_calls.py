@@ -8,7 +8,7 @@ from dgm.archive.live import LIVE_FILE, LiveCalls, read_live
 from dgm.messages import Message, Request, Role
 from dgm.sandboxes.choose import publish_live
 from tests.support.gateway.bench import ACTION, Slow, gateway
-from tests.support.gateway.wire_provider import Provider, lending, until, whole
+from tests.support.gateway.wire_provider import Provider, until, whole
 
 pytestmark = pytest.mark.slow
 
@@ -44,7 +44,7 @@ class Turned(Provider):
 
 async def test_a_call_waits_until_it_is_sent_and_again_after_a_try_that_failed(tmp_path):
     gate = {name: asyncio.Event() for name in ("turn", "refusal", "again", "answer")}
-    async with lending(tmp_path / "g", Turned(waits(gate))) as opened:
+    async with gateway(tmp_path / "g", Turned(waits(gate))) as opened:
         count = opened.caller.count_live
         with opened.lend(ACTION, "solve") as lease:
             task = asyncio.create_task(opened.ask(lease, QUESTION))
@@ -65,7 +65,7 @@ async def test_a_failed_call_is_open_no_more(tmp_path):
     async def failing(_request, _delivery):
         raise OSError("gone")
 
-    async with lending(tmp_path / "g", Provider(failing)) as opened:
+    async with gateway(tmp_path / "g", Provider(failing)) as opened:
         with opened.lend(ACTION, "solve") as lease, pytest.raises(Exception, match="gone"):
             await opened.ask(lease, QUESTION)
         await asyncio.sleep(0)

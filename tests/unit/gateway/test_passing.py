@@ -8,12 +8,8 @@ import pytest
 from dgm.domain import Usage
 from dgm.gateway.lease import CallLimits
 from dgm.messages import WireProtocol, WireReply
-from tests.support.gateway.bench import ACTION, MemoryJournal, chat, client, talking
-from tests.support.gateway.wire_provider import (
-    Provider,
-    lending,
-    whole,
-)
+from tests.support.gateway.bench import ACTION, MemoryJournal, chat, client, gateway, talking
+from tests.support.gateway.wire_provider import Provider, whole
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +21,7 @@ async def test_call_is_in_the_journal_before_it_is_sent(tmp_path):
         assert [begun.request for begun in journal.begun] == [request]
         return await whole()(request, delivery)
 
-    async with talking(lending(tmp_path / "g", Provider(answer), journal)) as (_, _, http):
+    async with talking(gateway(tmp_path / "g", Provider(answer), journal)) as (_, _, http):
         assert (await http.post("/chat/completions", json=chat())).status_code == 200
     most = journal.begun[0].most
     assert most.output_tokens == 16_000
@@ -41,7 +37,7 @@ async def test_time_in_a_queue_or_behind_a_failed_try_is_not_the_agents(tmp_path
         await asyncio.sleep(0.3)
         return await whole()(request, delivery)
 
-    async with talking(lending(tmp_path / "g", Provider(answer))) as (_, _, http):
+    async with talking(gateway(tmp_path / "g", Provider(answer))) as (_, _, http):
         both = [http.post("/chat/completions", json=chat(text)) for text in "ab"]
         await asyncio.gather(*both)
         told = (await http.get("/dgm/clock")).json()["lost_s"]
@@ -74,7 +70,7 @@ async def test_previous_answer_of_the_job_is_put_in_place_of_its_id(tmp_path):
         return answer
 
     provider = Provider(saying(1), saying(2), protocol=WireProtocol.RESPONSES)
-    async with talking(lending(tmp_path / "g", provider)) as (_, _, http):
+    async with talking(gateway(tmp_path / "g", provider)) as (_, _, http):
         await http.post("/responses", json={"model": "default", "input": "first"})
         more = {"model": "default", "input": "second", "previous_response_id": "resp_1"}
         assert (await http.post("/responses", json=more)).status_code == 200
@@ -88,7 +84,7 @@ async def test_previous_answer_of_the_job_is_put_in_place_of_its_id(tmp_path):
 
 async def test_several_answers_of_one_request_are_held_at_their_price(tmp_path):
     journal = MemoryJournal()
-    async with talking(lending(tmp_path / "g", Provider(), journal)) as (_, _, http):
+    async with talking(gateway(tmp_path / "g", Provider(), journal)) as (_, _, http):
         await http.post("/chat/completions", json=chat(n=4, max_tokens=1_000))
     assert journal.begun[0].most.output_tokens == 4_000
 
@@ -98,7 +94,7 @@ async def test_calls_that_wait_for_others_of_their_own_job_give_it_no_more_time(
         await asyncio.sleep(0.2)
         return await whole()(request, delivery)
 
-    async with lending(tmp_path / "g", Provider(answer), limits=CallLimits(concurrent=1)) as opened:
+    async with gateway(tmp_path / "g", Provider(answer), limits=CallLimits(concurrent=1)) as opened:
         with opened.lend(ACTION, "solve") as lease:
             async with client(opened, lease.token) as http:
                 calls = [http.post("/chat/completions", json=chat(text)) for text in "abc"]

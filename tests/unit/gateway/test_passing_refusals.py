@@ -5,13 +5,8 @@ import pytest
 from dgm.domain import Usage
 from dgm.errors import Infrastructure
 from dgm.messages import RequestRefused, WireProtocol
-from tests.support.gateway.bench import ACTION, MemoryJournal, chat, client, talking
-from tests.support.gateway.wire_provider import (
-    Provider,
-    failing,
-    lending,
-    whole,
-)
+from tests.support.gateway.bench import ACTION, MemoryJournal, chat, client, gateway, talking
+from tests.support.gateway.wire_provider import Provider, failing, whole
 
 pytestmark = pytest.mark.slow
 
@@ -24,7 +19,7 @@ async def test_call_that_fails_is_booked_at_what_its_tries_were_billed(tmp_path)
         raise Infrastructure("away")
 
     journal = MemoryJournal()
-    async with talking(lending(tmp_path / "g", Provider(answer), journal)) as (_, _, http):
+    async with talking(gateway(tmp_path / "g", Provider(answer), journal)) as (_, _, http):
         assert (await http.post("/chat/completions", json=chat())).status_code == 503
     (number, usage), _neutral_question = journal.booked
     assert (number, usage.input_tokens, usage.output_tokens) == (1, 10, 3)
@@ -40,7 +35,7 @@ def refused(*, own, kept=True, status=403):
 async def test_providers_refusal_is_handed_on_as_it_is_and_heard_again(tmp_path):
     journal, provider = MemoryJournal(), Provider(failing(refused(own=False)))
     for _ in range(2):
-        async with lending(tmp_path / "g", provider, journal) as opened:
+        async with gateway(tmp_path / "g", provider, journal) as opened:
             with opened.lend(ACTION, "solve") as lease:
                 async with client(opened, lease.token) as http:
                     answer = await http.post("/chat/completions", json=chat())
@@ -52,13 +47,13 @@ async def test_providers_refusal_is_handed_on_as_it_is_and_heard_again(tmp_path)
 async def test_refusal_that_a_person_may_mend_is_not_kept(tmp_path):
     journal, provider = MemoryJournal(), Provider(failing(refused(own=False, kept=False)), whole())
     for expected in (403, 200):
-        async with talking(lending(tmp_path / "g", provider, journal)) as (_, _, http):
+        async with talking(gateway(tmp_path / "g", provider, journal)) as (_, _, http):
             assert (await http.post("/chat/completions", json=chat())).status_code == expected
     assert journal.booked[0][1].tokens == 0
 
 
 async def test_what_a_translation_cannot_carry_is_refused_and_is_not_the_agents_fault(tmp_path):
-    async with lending(tmp_path / "g", Provider(protocol=WireProtocol.MESSAGES)) as opened:
+    async with gateway(tmp_path / "g", Provider(protocol=WireProtocol.MESSAGES)) as opened:
         with opened.lend(ACTION, "solve") as lease:
             async with client(opened, lease.token) as http:
                 answer = await http.post("/chat/completions", json=chat(response_format=SCHEMA))

@@ -7,16 +7,8 @@ import pytest
 
 from dgm.domain import Usage
 from dgm.messages import WireProtocol, WireReply
-from tests.support.gateway.bench import ACTION, MemoryJournal, chat, client, talking
-from tests.support.gateway.wire_provider import (
-    STREAM,
-    USAGE,
-    Provider,
-    lending,
-    streamed,
-    until,
-    whole,
-)
+from tests.support.gateway.bench import ACTION, MemoryJournal, chat, client, gateway, talking
+from tests.support.gateway.wire_provider import STREAM, USAGE, Provider, streamed, until, whole
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +26,7 @@ async def test_first_token_arrives_while_the_provider_still_writes_and_the_end_o
             await super().record(call, settles)
 
     gate, journal = asyncio.Event(), Held()
-    async with lending(tmp_path / "g", Provider(streamed(gate)), journal) as opened:
+    async with gateway(tmp_path / "g", Provider(streamed(gate)), journal) as opened:
         with opened.lend(ACTION, "solve") as lease:
             async with (
                 client(opened, lease.token) as http,
@@ -54,7 +46,7 @@ async def test_first_token_arrives_while_the_provider_still_writes_and_the_end_o
 async def test_recorded_stream_is_told_whole_to_a_repetition_that_wants_no_stream(tmp_path):
     journal = MemoryJournal()
     for stream in (True, False):
-        async with talking(lending(tmp_path / "g", Provider(streamed()), journal)) as (_, _, http):
+        async with talking(gateway(tmp_path / "g", Provider(streamed()), journal)) as (_, _, http):
             answer = await http.post("/chat/completions", json=chat(stream=stream))
     assert answer.json()["choices"][0]["message"]["content"] == "hello"
     assert len(journal.paid) == 1
@@ -69,7 +61,7 @@ async def test_stream_that_breaks_in_the_middle_is_broken_off_and_the_next_tries
         return WireReply(WireProtocol.CHAT, b"".join(STREAM), True, Usage(1, 10, 5))
 
     journal = MemoryJournal()
-    async with lending(tmp_path / "g", Provider(answer), journal) as opened:
+    async with gateway(tmp_path / "g", Provider(answer), journal) as opened:
         with opened.lend(ACTION, "solve") as lease:
             async with client(opened, lease.token) as http:
                 with pytest.raises(httpx2.RemoteProtocolError):
@@ -96,7 +88,7 @@ async def test_answer_that_follows_at_once_on_a_cut_stream_is_paid_once_for_one_
         return WireReply(WireProtocol.CHAT, b"".join(STREAM), True, USAGE)
 
     journal, provider = MemoryJournal(), Provider(breaks_and_ends_at_once, streamed())
-    async with talking(lending(tmp_path / "g", provider, journal)) as (_, _, http):
+    async with talking(gateway(tmp_path / "g", provider, journal)) as (_, _, http):
         with pytest.raises(httpx2.RemoteProtocolError):
             await read_until_cut(http)
         paid = []
@@ -114,7 +106,7 @@ async def test_stream_of_which_nothing_was_read_goes_on_with_the_next_try(tmp_pa
         return WireReply(WireProtocol.CHAT, b"".join(STREAM), True, USAGE)
 
     journal, provider = MemoryJournal(), Provider(breaks_before_it_is_read, streamed())
-    async with talking(lending(tmp_path / "g", provider, journal)) as (_, _, http):
+    async with talking(gateway(tmp_path / "g", provider, journal)) as (_, _, http):
         for number in (1, 2):
             answer = await http.post("/chat/completions", json=chat(stream=True))
             assert (answer.content, len(journal.paid)) == (b"".join(STREAM), number)
@@ -135,7 +127,7 @@ async def test_call_whose_job_is_gone_gives_its_place_back_before_its_next_try_u
         return await whole()(request, delivery)
 
     journal, provider = MemoryJournal(), Provider(answer)
-    async with lending(tmp_path / "g", provider, journal) as opened:
+    async with gateway(tmp_path / "g", provider, journal) as opened:
         with opened.lend(ACTION, "solve") as lease:
             async with client(opened, lease.token) as http:
                 first = asyncio.create_task(http.post("/chat/completions", json=chat()))

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from dgm.messages import WireProtocol, WireReply
-from tests.support.gateway.bench import ACTION, MemoryJournal, client
-from tests.support.gateway.wire_provider import USAGE, Provider, lending
+from tests.support.gateway.bench import ACTION, MemoryJournal, client, gateway
+from tests.support.gateway.wire_provider import USAGE, Provider
 
 FOLDER = Path(__file__).parent / "programs"
 PROGRAMS = sorted(path.stem for path in FOLDER.glob("*.json"))
@@ -74,7 +74,7 @@ def replay(folder, program, protocol, name):
 
     async def scenario():
         journal, provider = MemoryJournal(), Provider(calling(protocol, name), protocol=protocol)
-        async with lending(folder, provider, journal) as opened:
+        async with gateway(folder, provider, journal) as opened:
             with opened.lend(ACTION, "solve") as lease:
                 async with client(opened, lease.token) as http:
                     answers = [

@@ -9,7 +9,7 @@ import pytest
 from dgm.archive.volatile_text import Conditions
 from dgm.domain import Usage
 from tests.support.gateway.bench import ACTION, MemoryJournal, Slow, ask, chat, client, gateway
-from tests.support.gateway.wire_provider import Provider, lending, streamed, until, whole
+from tests.support.gateway.wire_provider import Provider, streamed, until, whole
 
 pytestmark = pytest.mark.slow
 
@@ -32,7 +32,7 @@ async def leave_open(opened, lease, **more):
 
 async def test_equal_requests_of_two_jobs_of_one_attempt_are_paid_each(tmp_path):
     provider, journal, heard = Provider(whole()), MemoryJournal(), set()
-    async with lending(tmp_path / "g", provider, journal) as opened:
+    async with gateway(tmp_path / "g", provider, journal) as opened:
         lend = partial(opened.lend, ACTION, "solve", heard=heard)
         with lend() as one, lend() as two:
             async with client(opened, one.token) as first, client(opened, two.token) as second:
@@ -59,7 +59,7 @@ async def test_the_next_job_takes_over_a_late_call_of_a_model_in_dgms_own_form(t
 async def test_a_job_whose_time_is_over_waits_for_a_call_that_it_took_over(tmp_path):
     """Else it would be graded, as an agent that was too slow, for a provider that does not answer."""
     gate = asyncio.Event()
-    async with lending(tmp_path / "g", Provider(streamed(gate, passed=0))) as opened:
+    async with gateway(tmp_path / "g", Provider(streamed(gate, passed=0))) as opened:
         with opened.lend(ACTION, "solve") as lease:
             await leave_open(opened, lease)
         with opened.lend(ACTION, "solve") as again:
@@ -81,7 +81,7 @@ async def test_a_call_that_nobody_needs_any_more_is_not_sent(tmp_path):
         return await whole()(request, delivery)
 
     provider = Provider(refused_once)
-    async with lending(tmp_path / "g", provider, journal) as opened:
+    async with gateway(tmp_path / "g", provider, journal) as opened:
         with opened.lend(ACTION, "solve") as lease:
             http = client(opened, lease.token)
             asked = asyncio.create_task(post(http))
@@ -97,7 +97,7 @@ async def test_a_job_of_the_next_day_takes_over_the_call_of_the_day_before(tmp_p
     gate, journal = asyncio.Event(), MemoryJournal()
     provider = Provider(streamed(gate, passed=0))
     journal.then = Conditions.at(DAY_S)
-    async with lending(tmp_path / "g", provider, journal) as opened:
+    async with gateway(tmp_path / "g", provider, journal) as opened:
         with opened.lend(ACTION, "solve") as lease:
             await leave_open(opened, lease, text="Today is 1970-01-02.")
         with opened.lend(ACTION, "solve") as again:

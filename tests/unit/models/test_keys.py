@@ -4,7 +4,7 @@ import io
 import logging
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgm.errors import UserError
@@ -43,6 +43,7 @@ def test_placeholders_of_local_servers_do_not_eat_words():
     assert mask_secrets("x is ollama", ["x", "ollama", ""]) == "x is ollama"
 
 
+@settings(max_examples=40)
 @given(st.text(), st.text(), st.integers(0, 16), st.integers(12, 28))
 def test_no_long_piece_of_a_key_survives(before, after, start, length):
     piece = KEY[start : start + length]

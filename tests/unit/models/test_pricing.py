@@ -53,6 +53,9 @@ def test_each_kind_of_token_has_its_own_price():
         1, 1_000_000, 100_000, cached_tokens=400_000, written_tokens=200_000, reasoning_tokens=50_000
     )
     assert FLAT.cost(usage) == pytest.approx(0.4 * 2.0 + 0.4 * 0.1 + 0.2 * 2.5 + 0.1 * 10.0)
+    # A long call costs the long price from its first token.
+    assert TIERED.cost(Usage(1, 1000, 10)) == pytest.approx((1000 * 2 + 10 * 10) / 1e6)
+    assert TIERED.cost(Usage(1, 1001, 10)) == pytest.approx((1001 * 4 + 10 * 15) / 1e6)
 
 
 def test_more_cached_tokens_than_input_cost_no_more_than_the_input():

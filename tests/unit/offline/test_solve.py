@@ -39,14 +39,7 @@ FILES = {
     "tests/test_split.py": TEST,
 }
 MENDED = LIBRARY.replace("index <= rest", "index < rest")
-EASY = (
-    "ledger-shares-add-up-to-more",
-    "lru-entry-lives-too-long",
-    "schedule-neighbours-reported",
-    "tabular-list-upside-down",
-    "textwrapper-columns-half-used",
-    "textwrapper-report-remarks-shifted",
-)
+EASY = ("ledger-shares-add-up-to-more", "textwrapper-report-remarks-shifted", "tabular-list-upside-down")
 
 
 class ByView(Scaffold):
