@@ -50,7 +50,7 @@ def test_full_disk_keeps_what_was_there_and_takes_the_rest_later(tmp_path: Path)
         seed = run.repository.commit({"a": Entry(b"1")}, ())
         run.append(run.birth(Born((), "seed", seed, "seed"), ActionId(0)))
         (disk / "ballast").write_bytes(b"x" * _room(disk))
-        with pytest.raises(Infrastructure, match="cannot write"):
+        with pytest.raises(Infrastructure):
             run.repository.commit(noise, (seed,))
         graded = Evaluation(
             SEED, TaskId("a"), 0, Verdict.RESOLVED, "", 1.0, Cost(traces={"log": run.traces.put(noise_bytes)})
