@@ -131,8 +131,9 @@ def test_a_decision_that_was_forged_is_the_first_that_differs(run):
 @pytest.mark.parametrize("kind", ["holdout", "replay"])
 def test_an_evaluation_outside_of_a_search_is_asked_as_one(tmp_path, kind):
     plan = {"what": "evaluations", "commits": {"7": "ab"}, "pairs": [[7, task] for task in TASKS[:3]]}
-    settings = Settings(model="offline").model_dump(mode="json")
-    with Run.create(tmp_path / kind, {"settings": settings, "kind": kind, "plan": plan}) as run:
+    config = {"settings": Settings(model="offline").model_dump(mode="json"), "plan": plan}
+    # The previous version told a holdout evaluation by its folder alone.
+    with Run.create(tmp_path / kind, config | ({"kind": kind} if kind == "replay" else {})) as run:
         run.append(RunStarted(Budget(), TASKS))
         agent = enter(run, "ab", lambda: {"agent.py": Entry(b"candidate")})
         pairs = [Evaluate(agent, task) for task in TASKS[:3]]
