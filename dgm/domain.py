@@ -223,6 +223,8 @@ class Stillborn:
     cost: Cost = field(default_factory=Cost)
     decided: str = ""
     """Source of the decision if the child waited for an answer: ``a person`` or ``time-out``."""
+    cause: str = ""
+    """Kind of failure within the stage, such as an exception's name; empty if the stage says it all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """A run at one moment: its state, progress, spend, best agent, forecast and failures."""
 
+import re
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,6 @@ from dgm.archive.changes import format_assignments, merge_tables
 from dgm.archive.events import ActionLost, AgentStillborn, CallRefused, Recorded, TaskGraded
 from dgm.archive.history import LIVING, state, writer
 from dgm.archive.live import find_cut_checks
-from dgm.archive.reasons import kind_of
 from dgm.archive.run import Run
 from dgm.archive.tree import CANNOT_GO_ON, Tree
 from dgm.domain import NO_ACTION, AgentId, Tally
@@ -39,6 +39,15 @@ ROLES = ("solve", "improve", "diagnose")
 """Roles of ``dgm.models.choose``; importing it would load much that reading a run does not need."""
 MOST_REASONS = 12
 """Number of different reasons that are counted separately."""
+_TEST_NAMES = (
+    (re.compile(r"(of [0-9]+ tests fail): .*"), r"\1"),
+    (re.compile(r"(tests that (?:must pass fail|passed are broken)) \(.*?\)(?=;|$)"), r"\1"),
+    (re.compile(r"\b(tampering): [^;]*"), r"\1"),
+    (re.compile(r"\bthe tests of \S+ "), "the tests of a module "),
+)
+"""Patterns of benchmarks' reasons that name tests, which may be hidden ones."""
+_DIGITS = re.compile(r"[0-9]+")
+_HEX_NAMES = re.compile(r"\b(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{8,}\b")
 # LIKE avoids parsing the JSON of every verdict. Reasons are read by Python: SQL cannot return half a surrogate pair.
 
 
@@ -182,11 +191,11 @@ class FailuresView(View):
                 case AgentStillborn(_, dead):
                     stillborn[dead.operator, dead.stage] += 1
                 case ActionLost(_, reason):
-                    reasons["lost"][kind_of(reason)] += 1
+                    reasons["lost"][_kind_of_reason(reason)] += 1
                 case CallRefused(_, _, status, code) if status >= 400:
                     reasons["refused"][code] += 1
                 case TaskGraded(_, outcome) if outcome.verdict in reasons and item.seq not in withdrawn:
-                    reasons[outcome.verdict][kind_of(outcome.reason)] += 1
+                    reasons[outcome.verdict][_kind_of_reason(outcome.reason)] += 1
         counts = {name: _most_frequent(counter) for name, counter in reasons.items()}
         return cls(
             stillborn=tuple(
@@ -495,3 +504,11 @@ def _most_frequent(counter: Counter[str]) -> tuple[ReasonCount, ...]:
     rest = sum(times for _, times in pairs[MOST_REASONS:])
     shown = [*pairs[:MOST_REASONS], *([("others", rest)] if rest else [])]
     return tuple(ReasonCount(reason=reason, times=times) for reason, times in shown)
+
+
+def _kind_of_reason(reason: str) -> str:
+    """Return the reason without case-specific details: names of tests, numbers, hexadecimal names, line breaks."""
+    text = " ".join(reason.split())
+    for pattern, kept in _TEST_NAMES:
+        text = pattern.sub(kept, text)
+    return _DIGITS.sub("#", _HEX_NAMES.sub("#", text))

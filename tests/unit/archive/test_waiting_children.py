@@ -9,7 +9,7 @@ from dgm.archive.events import (
 )
 from dgm.domain import ActionId, AgentId, Born, Budget, CommitId, Cost, Digest, Expand, Stillborn, Usage
 from dgm.policies.limits import WAITING, agents_begun, births_in_flight, evaluations_begun, may_expand
-from dgm.policies.lineage.decide import Fold
+from dgm.policies.lineage.decide import Lineage
 from tests.support.runs.trees import Log
 
 SEED = AgentId(0)
@@ -60,7 +60,7 @@ def test_no_more_children_are_made_than_a_person_can_be_asked_about():
 
 
 def test_for_lineage_what_waits_is_not_under_way():
-    log, fold = waiting(5), Fold()
+    log, fold = waiting(5), Lineage()
     for event in log.events:
         fold.observe(event)
     assert fold._most_under_way == 1

@@ -188,11 +188,12 @@ def test_the_manifest_has_digests_and_sizes():
 def test_failures_are_counted_by_kind():
     cases = [
         case(run=ProgramEnd(exit_code=1)),
+        case(run=ProgramEnd(exit_code=2), patch=b"diff"),
         case(run=ProgramEnd(exit_code=1, crashed=True), patch=b"diff"),
         case(run=ProgramEnd(truncated=True, context=True), patch=b"diff"),
         case(verdict=Verdict.RESOLVED, run=ProgramEnd(exit_code=1), patch=b"diff"),
     ]
-    counts = {"resolved": 3, "evaluations": 7, "failures": 3, "step_limit": 1, "truncated": 1, "wrong": 1}
+    counts = {"resolved": 3, "evaluations": 7, "failures": 4, "step_limit": 2, "truncated": 1, "wrong": 1}
     assert count_problems(Tally(3, 4), cases) == counts | {"crashed": 1, "empty": 1, "context": 1}
 
 
