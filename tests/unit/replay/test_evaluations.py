@@ -31,6 +31,8 @@ from dgm.replay.again import Replayer, ReplayOptions, find_graded, repeat_evalua
 from dgm.replay.compare import Divergence, Match
 from dgm.replay.recording import ReplayRun
 
+pytestmark = pytest.mark.starts_processes
+
 TASK, ACTION = TaskId("task"), ActionId(1)
 PATCH = b"--- a\n+++ b\n+one\n"
 WELL = {"exit_code": 0, "timed_out": False, "truncated": False, "crashed": False}
