@@ -235,7 +235,8 @@ class Objects:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._batch.clear_cache()
+        if "_batch" in self.__dict__:
+            self._batch.clear_cache()
 
     @cached_property
     def variables(self) -> Mapping[str, str]:

@@ -222,6 +222,19 @@ def test_a_conversation_has_turns_and_the_size_of_its_prompts():
     assert "runs a command" in prompts
 
 
+def test_several_conversations_are_numbered():
+    threads = [
+        thread
+        for number in (3, 5)
+        for thread in collect_threads([(number, Request((Message(Role.USER, "mend it"),)), Reply("DONE"))])
+    ]
+    lines = conversation_text(threads).splitlines()
+    assert [line for line in lines if line.startswith("# ")] == [
+        "# Conversation 1 of 2: 1 model call, from call 3",
+        "# Conversation 2 of 2: 1 model call, from call 5",
+    ]
+
+
 def test_evidence_begins_with_the_first_answer():
     opening = b"[system prompt and tool definitions: 1,900 characters, 1 tools]\n\n## user\n\nmend it\n\n"
     head, _, rest = begin_with_actions(opening + b"## assistant\n\nDONE\n").partition(b"\n\n")

@@ -70,7 +70,7 @@ def spent(budget, usage, evaluations=UNSPENT_EVALUATIONS, expansions=UNSPENT_EXP
     log.graded(0, [False] * evaluations)
     for _ in range(expansions):
         log.made((0,), "self-edit", dies="probe")
-    log.add(ModelCalled(ActionId(1), 1, "model", "solve", "request", "reply", usage))
+    log.add(ModelCalled(ActionId(1), 1, "model", "solve", usage))
     return find_ending(log.tree)
 
 
