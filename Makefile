@@ -64,7 +64,7 @@ SAMPLE  ?= 20
 JOBS    ?= 1
 TESTS   ?=
 mutants: $(READY) $(MUTANTS)/.ready
-	@test -n "$(MODULE)" || { echo 'name modules or folders: make mutants MODULE="dgm/archive dgm/stats"'; exit 2; }
+	@test -n "$(MODULE)" || { echo 'name modules or folders: make mutants MODULE="dgm/archive dgm/stats.py"'; exit 2; }
 	$(MUTANTS)/bin/python tests/mutants.py $(MODULE) --sample $(SAMPLE) --seed $(SEED) --jobs $(JOBS) \
 		--python $(BIN)/python $(if $(TESTS),--tests $(TESTS))
 

@@ -1,13 +1,16 @@
 """The nouns of a search as immutable values: agents, tasks, verdicts, actions and their outcomes.
 
 This module has no behaviour beyond arithmetic and no access to the outside world. Everything on disk and everything a
-policy sees consists of these values.
+policy sees consists of these values. The bounds in their types are checked where a value is read from a log.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NewType
+from typing import Annotated, NewType
+
+from msgspec import Meta, Struct
 
 AgentId = NewType("AgentId", int)
 """0, 1, 2 … in order of birth. 0 is the seed; a parent's id is smaller than its child's."""
@@ -17,6 +20,24 @@ ActionId = NewType("ActionId", int)
 CommitId = NewType("CommitId", str)
 Digest = NewType("Digest", str)
 """SHA-256 of a trace's uncompressed bytes, in hex."""
+
+COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+"""Matches a commit id in full."""
+MAX_COUNT = 10**15
+"""Bound of counts, sums and ids; sums over a log stay below what 64 bits hold."""
+_count, _name = Meta(ge=0, le=MAX_COUNT), Meta(max_length=10_000)
+Count = Annotated[int, _count]
+Tokens = Annotated[int, Meta(ge=-MAX_COUNT, le=MAX_COUNT)]
+"""May be negative: a booking may correct an earlier one."""
+Amount = Annotated[float, Meta(ge=-MAX_COUNT, le=MAX_COUNT)]
+Name = Annotated[str, _name]
+"""Name of a model, operator, role, stage or trace, with any characters: plug-ins choose most of them."""
+TaskName = Annotated[TaskId, _name]
+AgentNumber = Annotated[AgentId, _count]
+ActionNumber = Annotated[ActionId, _count]
+CommitHash = Annotated[CommitId, Meta(pattern="^([0-9a-f]{40}|[0-9a-f]{64})?\\Z")]
+"""Empty if the agent has no source."""
+TraceDigest = Annotated[Digest, Meta(pattern="^[0-9a-f]{64}\\Z")]
 
 SEED = AgentId(0)
 NO_ACTION = ActionId(0)
@@ -46,17 +67,17 @@ class Verdict(StrEnum):
 class Usage:
     """Usage of model calls. Tokens are the provider's count (the offline model's: characters / 4)."""
 
-    calls: int = 0
-    input_tokens: int = 0
+    calls: Tokens = 0
+    input_tokens: Tokens = 0
     """Includes cached tokens."""
-    output_tokens: int = 0
+    output_tokens: Tokens = 0
     """Includes reasoning tokens."""
-    usd: float = 0.0
-    cached_tokens: int = 0
+    usd: Amount = 0.0
+    cached_tokens: Tokens = 0
     """Input tokens read from the provider's cache."""
-    written_tokens: int = 0
+    written_tokens: Tokens = 0
     """Input tokens written to the provider's cache."""
-    reasoning_tokens: int = 0
+    reasoning_tokens: Tokens = 0
     """Output tokens used for reasoning."""
 
     def __add__(self, other: "Usage") -> "Usage":
@@ -108,6 +129,8 @@ class Agent:
     operator: str
     rationale: str
     action: ActionId
+    key: str = ""
+    """For an agent that was entered to be evaluated: the commit in its run, or another key; else empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,32 +161,30 @@ Snapshot = Mapping[str, Entry]
 """A folder as a value: ``/``-separated relative path (undecodable bytes surrogate-escaped) → file. No empty folders."""
 
 
-@dataclass(frozen=True, slots=True)
-class Expand:
+class Expand(Struct, frozen=True, omit_defaults=True, tag="expand"):
     """Make a child of ``parents`` with ``operator``."""
 
-    parents: tuple[AgentId, ...]
-    operator: str
-    evidence: tuple[ActionId, ...] = ()
+    parents: tuple[AgentNumber, ...]
+    operator: Name
+    evidence: tuple[ActionNumber, ...] = ()
     """Evaluations whose traces the operator may see. This and all fields below are chosen when the action starts, so
     that it can be repeated."""
-    shown: tuple[AgentId, ...] = ()
+    shown: tuple[AgentNumber, ...] = ()
     """Agents other than the parents whose source, diffs and verdicts the operator may see."""
-    aim: str = ""
+    aim: Name = ""
     """Goal of the child in one of the operator's words: a part of the scaffold, or a kind of failure."""
-    case: ActionId = NO_ACTION
+    case: ActionNumber = NO_ACTION
     """The one evaluation of ``evidence`` that the child is made for; 0: none in particular."""
-    probes: tuple[TaskId, ...] = ()
+    probes: tuple[TaskName, ...] = ()
     """Tasks that every parent has always resolved, on which the child is tried."""
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluate:
+class Evaluate(Struct, frozen=True, omit_defaults=True, tag="evaluate"):
     """Let ``agent`` work on ``task``; ``attempt`` counts from 0."""
 
-    agent: AgentId
-    task: TaskId
-    attempt: int = 0
+    agent: AgentNumber
+    task: TaskName
+    attempt: Count = 0
 
 
 Action = Expand | Evaluate
@@ -174,20 +195,20 @@ class Cost:
     """The cost of an action: model usage, wall seconds, and its traces (``patch``, ``log``, ``tests`` …)."""
 
     usage: Usage = field(default_factory=Usage)
-    seconds: float = 0.0
-    traces: Mapping[str, Digest] = field(default_factory=dict)
+    seconds: Amount = 0.0
+    traces: Mapping[Name, TraceDigest] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Born:
     """An expansion gave a child; its commit is in ``agents.git`` before this value exists."""
 
-    parents: tuple[AgentId, ...]
-    operator: str
-    commit: CommitId
+    parents: tuple[AgentNumber, ...]
+    operator: Name
+    commit: CommitHash
     rationale: str
     cost: Cost = field(default_factory=Cost)
-    syntax: str = ""
+    syntax: Name = ""
     """``meta.syntax_key`` of the source; empty if it was not computed."""
 
 
@@ -195,26 +216,28 @@ class Born:
 class Stillborn:
     """An expansion gave no usable child; ``stage`` names the step that failed."""
 
-    parents: tuple[AgentId, ...]
-    operator: str
-    stage: str
+    parents: tuple[AgentNumber, ...]
+    operator: Name
+    stage: Name
     reason: str
     cost: Cost = field(default_factory=Cost)
     decided: str = ""
     """Source of the decision if the child waited for an answer: ``a person`` or ``time-out``."""
+    cause: str = ""
+    """Kind of failure within the stage, such as an exception's name; empty if the stage says it all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
     """One agent's work on one task, graded."""
 
-    agent: AgentId
-    task: TaskId
-    attempt: int
+    agent: AgentNumber
+    task: TaskName
+    attempt: Count
     verdict: Verdict
     reason: str
     """One line that a person understands."""
-    score: float = 0.0
+    score: Amount = 0.0
     """1.0 if resolved, otherwise the share of FAIL_TO_PASS tests that passed."""
     cost: Cost = field(default_factory=Cost)
 

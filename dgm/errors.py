@@ -139,13 +139,15 @@ class AgentFault(DgmError):
     Attributes:
         stage: the step that found it, in a word (``patch``, ``check``, ``size`` …).
         output: the output of the agent's program so far, if it ran.
+        cause: same as in ``Stillborn``.
     """
 
-    def __init__(self, stage: str, message: str, output: bytes = b"") -> None:
+    def __init__(self, stage: str, message: str, output: bytes = b"", cause: str = "") -> None:
         super().__init__(message)
         self.stage = stage
         self.output = output
+        self.cause = cause
 
-    def __reduce__(self) -> tuple[type["AgentFault"], tuple[str, str, bytes]]:
+    def __reduce__(self) -> tuple[type["AgentFault"], tuple[str, str, bytes, str]]:
         """Let it cross between processes."""
-        return AgentFault, (self.stage, str(self), self.output)
+        return AgentFault, (self.stage, str(self), self.output, self.cause)

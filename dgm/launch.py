@@ -13,11 +13,10 @@ from pathlib import Path
 from dgm import assemble
 from dgm.analysis.budgets import Ending
 from dgm.api.watcher import Watcher
-from dgm.archive.config_shape import RunKind
 from dgm.archive.events import Event
 from dgm.archive.finding import archive_folders
 from dgm.archive.live import begin_checks, end_checks
-from dgm.archive.run import Run
+from dgm.archive.run import Run, RunKind
 from dgm.config import Settings
 from dgm.consents import remember_own
 from dgm.domain import SEED, Budget

@@ -201,7 +201,7 @@ def choose_tests(
 def main() -> None:
     """Run a sample of the mutants of modules; survivors are for a person to judge, so the exit code is 0."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("module", nargs="+", help="modules or folders, e.g. dgm/archive/tree.py dgm/stats")
+    parser.add_argument("module", nargs="+", help="modules or folders, e.g. dgm/archive/tree.py dgm/policies")
     parser.add_argument("--tests", nargs="*", help="test modules; without them, those that import the module")
     parser.add_argument("--most", type=int, default=10, help="at most this many test modules a mutant")
     parser.add_argument("--sample", type=int, default=20, help="at most this many mutants; 20 without it")

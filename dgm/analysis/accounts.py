@@ -1,38 +1,18 @@
 """Usage by agent and action, split by role and model. Failed and stillborn work is included.
 
 Every model call of a run belongs to exactly one account of exactly one agent, so the accounts add up to the run's
-spend. They are summed in SQL, up to the last event that the run's tree has read.
+spend, up to the last event that the run's tree has read.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from dgm.archive.events import ActionStarted, CallBooked, CallRefused, ModelCalled
 from dgm.archive.run import Run
-from dgm.domain import ActionId, AgentId, Usage
+from dgm.domain import ActionId, AgentId, Evaluate, Usage
 
 RoleAndModel = tuple[str, str]
-
-_CALLS = """
-SELECT action, json_extract(body, '$.role') AS role, json_extract(body, '$.model') AS model,
-    sum(json_extract(body, '$.usage[0]')), sum(json_extract(body, '$.usage[1]')),
-    sum(json_extract(body, '$.usage[2]')), sum(json_extract(body, '$.usage[3]')),
-    sum(coalesce(json_extract(body, '$.usage[4]'), 0)), sum(coalesce(json_extract(body, '$.usage[5]'), 0)),
-    sum(coalesce(json_extract(body, '$.usage[6]'), 0))
-FROM events WHERE kind IN ('model_called', 'call_booked') AND seq <= ? {which}
-GROUP BY action, role, model ORDER BY action, min(seq)
-"""
-_OF_ACTIONS = "AND action IN (SELECT value FROM json_each(?))"
-_STARTS = """
-SELECT DISTINCT action, json_extract(body, '$.agent'), json_extract(body, '$.parents[0]')
-FROM events WHERE kind = 'action_started' AND seq <= ? ORDER BY action
-"""
-_REFUSALS = """
-SELECT json_extract(body, '$.code') AS code, json_extract(body, '$.message') AS message, count(*), min(action)
-FROM events WHERE kind = 'call_refused' AND seq <= ? AND action IN (SELECT value FROM json_each(?))
-GROUP BY code, message ORDER BY count(*) DESC, min(seq)
-"""
 
 
 class Purpose(StrEnum):
@@ -111,15 +91,18 @@ class Accounts:
         births = {agent.action: agent.id for agent in tree.agents}
         self._lines: list[list[ActionLine]] = [[] for _ in tree.agents]
         self._workers: list[list[ActionId]] = [[] for _ in tree.agents]
-        for number, evaluated, parent in run.store.query(_STARTS, (tree.seq,)):
-            action = ActionId(number)
-            charged, purpose = evaluated, Purpose.EVALUATING
-            if evaluated is None:
-                charged = births.get(action, parent)
+        starts = {event.id: event.action for event in run.store.events(ActionStarted, until=tree.seq)}
+        for action, what in sorted(starts.items()):
+            if isinstance(what, Evaluate):
+                worker = charged = what.agent
+                purpose = Purpose.EVALUATING
+            else:
+                worker = what.parents[0]
+                charged = births.get(action, worker)
                 purpose = Purpose.UNFINISHED if action in unfinished else Purpose.STILLBORN
                 purpose = Purpose.MAKING if action in births else purpose
             self._lines[charged].append(ActionLine(action, purpose, self.action(action)))
-            self._workers[parent if evaluated is None else evaluated].append(action)
+            self._workers[worker].append(action)
 
     def of(self, agent: AgentId) -> AgentAccount:
         """Return the agent's usage: its making, its evaluations, and its stillborn or unfinished children."""
@@ -140,19 +123,24 @@ class Accounts:
 
     def refusals(self, agent: AgentId) -> Sequence[RefusedRequest]:
         """Return the refused requests of the agent's evaluations and expansions, the most frequent first."""
-        rows = self._run.store.query(_REFUSALS, (self._until, json.dumps(self._workers[agent])))
-        return [
-            RefusedRequest(code, message, times, ActionId(action)) for code, message, times, action in rows
+        workers, actions = set(self._workers[agent]), dict[tuple[str, str], list[ActionId]]()
+        for event in self._run.store.events(CallRefused, until=self._until):
+            if event.action in workers:
+                actions.setdefault((event.code, event.message), []).append(event.action)
+        refused = [
+            RefusedRequest(code, message, len(each), min(each)) for (code, message), each in actions.items()
         ]
+        return sorted(refused, key=lambda request: -request.times)
 
 
 def read_usage(
     run: Run, actions: Sequence[ActionId] | None = None
 ) -> Mapping[ActionId, Mapping[RoleAndModel, Usage]]:
     """Return the usage of actions over all their tries; those without calls are left out. None: all actions."""
+    wanted = None if actions is None else frozenset(actions)
     usage: dict[ActionId, dict[RoleAndModel, Usage]] = {}
-    query, asked = _CALLS.format(which="" if actions is None else _OF_ACTIONS), [run.tree.seq]
-    rows = run.store.query(query, asked if actions is None else [*asked, json.dumps(actions)])
-    for action, role, model, *counts in rows:
-        usage.setdefault(ActionId(action), {})[role, model] = Usage(*counts)
+    for event in run.store.events(ModelCalled, CallBooked, until=run.tree.seq):
+        if wanted is None or event.action in wanted:
+            by, who = usage.setdefault(event.action, {}), (event.role, event.model)
+            by[who] = by.get(who, Usage()) + event.usage
     return usage

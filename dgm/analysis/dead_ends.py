@@ -6,9 +6,9 @@ Two conditions end a session:
   while another agent may have a child: such a parent only loses its turn (``policies.limits.BARREN``);
 * no agent may have a child any more, and either there is only one cause or no child was ever born.
 
-Only deaths since the session began, and since the last child that could be made, are counted. A cause is the
-same stage and the same kind of reason. Copies of known agents, and parents without any failure yet, are the
-ordinary luck of a search (``LUCK``). They end a search only if no child was ever born.
+Only deaths since the session began, and since the last child that could be made, are counted. A cause is a
+stage and, where the child's own program failed, the exception. Copies of known agents, and parents without any failure
+yet, are the ordinary luck of a search (``LUCK``). They end a search only if no child was ever born.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from itertools import islice, takewhile
 
 from dgm.archive.events import AgentStillborn
-from dgm.archive.reasons import kind_of
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.errors import DgmError
@@ -132,11 +131,10 @@ def read_last_output(run: Run, end: DeadEnd) -> list[str]:
 
 def _iter_last_cause(deaths: Sequence[AgentStillborn]) -> Iterator[AgentStillborn]:
     """Yield the latest children in a row that died of one cause, the last one first."""
-    return takewhile(lambda event: _cause_of(event) == _cause_of(deaths[-1]), reversed(deaths))
-
-
-def _cause_of(event: AgentStillborn) -> tuple[str, str]:
-    return event.outcome.stage, kind_of(event.outcome.reason).partition(" (")[0]
+    last = deaths[-1].outcome
+    return takewhile(
+        lambda event: (event.outcome.stage, event.outcome.cause) == (last.stage, last.cause), reversed(deaths)
+    )
 
 
 def _is_parent_independent(tree: Tree, row: Sequence[AgentStillborn]) -> bool:

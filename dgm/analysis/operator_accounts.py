@@ -13,9 +13,6 @@ from dgm.stats import JUDGED, paired_bootstrap
 VETTING = "vetting"
 """Name of the trace of an expansion that records the time of each stage."""
 
-_ENDS = "seq <= ? AND kind IN ('agent_born', 'agent_stillborn', 'child_proposed')"
-_STARTS = "seq <= ? AND kind = 'action_started' AND json_extract(body, '$.parents[0]') IS NOT NULL"
-
 
 @dataclass(frozen=True, slots=True)
 class MeanGain:
@@ -109,18 +106,17 @@ def operators_of(run: Run, *, timed: bool = True) -> Sequence[OperatorLine]:
     tree = run.tree
     lines: dict[str, OperatorLine] = {}
     of: dict[ActionId, OperatorLine] = {}
-    for item in run.store.select(_STARTS, (tree.seq,)):
-        event = item.event
-        if not isinstance(event, ActionStarted) or not isinstance(event.action, Expand) or event.id in of:
-            continue
+    for event in run.store.events(ActionStarted, until=tree.seq):
         what = event.action
+        if not isinstance(what, Expand) or event.id in of:
+            continue
         line = of[event.id] = lines.setdefault(what.operator, OperatorLine(what.operator))
         line.tried += 1
         line.spend += tree.spend_of(event.id)
         if what.aim:
             line.aims[what.aim] = line.aims.get(what.aim, 0) + 1
-    for item in run.store.select(_ENDS, (tree.seq,)):
-        match item.event:
+    for end in run.store.events(AgentBorn, AgentStillborn, ChildProposed, until=tree.seq):
+        match end:
             case AgentBorn(action, child, outcome) if action in of:
                 of[action].born += 1
                 _add_gain(of[action], tree, child)

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Literal, Self
 
 from dgm.archive.approvals import ApprovalAnswer, UnreadableApproval, WaitingChild, put_answer, read_answer
-from dgm.archive.config_shape import RunKind
 from dgm.archive.events import ActionLost, AgentBorn, AgentStillborn
 from dgm.archive.finding import find_run
 from dgm.archive.history import writer
 from dgm.archive.live import stop_run
-from dgm.archive.run import Run
+from dgm.archive.run import Run, RunKind
 from dgm.domain import ActionId
 from dgm.errors import UserError
 from dgm.render.safe import one_line

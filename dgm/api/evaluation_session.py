@@ -16,9 +16,8 @@ from typing import Any
 from dgm import assemble
 from dgm.analysis.budgets import Ending, Reason
 from dgm.api.watcher import Watcher
-from dgm.archive.config_shape import RunKind
 from dgm.archive.events import Recorded, RunStarted
-from dgm.archive.run import Run
+from dgm.archive.run import Run, RunKind
 from dgm.config import Settings
 from dgm.consents import remember_own
 from dgm.domain import Budget, Split, Task, Usage

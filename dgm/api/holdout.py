@@ -11,9 +11,8 @@ from dgm import assemble
 from dgm.analysis.best import best_of
 from dgm.analysis.budgets import Ending, Reason
 from dgm.api.watcher import Watcher
-from dgm.archive.config_shape import RunKind
 from dgm.archive.events import Control, Recorded, RunStarted
-from dgm.archive.run import Run
+from dgm.archive.run import Run, RunKind
 from dgm.config import Settings
 from dgm.domain import SEED, Agent, Budget, Split, TaskId
 from dgm.errors import UserError

@@ -29,9 +29,8 @@ from dgm.api.evaluation_session import open_evaluation
 from dgm.api.running import run_session
 from dgm.api.solving import OnProgress, print_progress
 from dgm.api.watcher import Watcher
-from dgm.archive.config_shape import RunKind
 from dgm.archive.finding import check_unpacked, find_run
-from dgm.archive.run import Run
+from dgm.archive.run import Run, RunKind
 from dgm.domain import AgentId, TaskId
 from dgm.errors import UserError
 from dgm.evaluation.schedule import find_entered

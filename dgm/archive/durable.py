@@ -71,6 +71,12 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def sync_file(path: Path) -> None:
+    """Make the content of a file durable."""
+    with path.open("rb") as file:
+        _sync(file.fileno())
+
+
 def _sync(descriptor: int) -> None:
     """Return when all is on the disk; on a Mac, ``fsync`` leaves it in the disk's own memory."""
     if sys.platform == "darwin":

@@ -1,55 +1,61 @@
-"""The events of a run: the append-only vocabulary from which everything else is derived.
+"""The events of a run, and their form in the log: everything else in a run is derived from them.
 
-Each event is a frozen value; ``codec`` turns it into the JSON column of ``events.db`` and back. Adding an
-optional field with a default is compatible; anything else bumps ``SCHEMA_VERSION``.
+An event is one JSON object; its key ``event`` names its kind. A field at its default is left out, and an unknown field
+is ignored. Adding a field with a default is compatible; anything else bumps ``SCHEMA_VERSION``.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
 
 from dgm.domain import (
     Action,
     ActionId,
-    AgentId,
+    ActionNumber,
+    AgentNumber,
+    Amount,
     Born,
     Budget,
+    Count,
     Digest,
     Evaluate,
     Evaluation,
+    Name,
     Stillborn,
-    TaskId,
+    TaskName,
     Usage,
     Verdict,
 )
 
-SCHEMA_VERSION = 5
-"""Version 2 added ``CallRefused`` and ``RunPaused``, 3 ``ChildProposed``, 4 ``CallStarted``, ``CallBooked``,
-``ModelLearned``, ``ModelNoted``, ``RunChanged`` and ``VerdictWithdrawn``, 5 the table ``calls``. Until 4, events named
-the traces of a call's request and reply; later ones leave these fields empty."""
+SCHEMA_VERSION = 6
+"""Version 6 put the traces into the log and nested the outcomes of actions in their events."""
 
-NO_TRACE = Digest("")
+
+class _Event(Struct, frozen=True, omit_defaults=True, tag_field="event"):
+    """The base of all events."""
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
     """The limits of an examination's control of equal spend: the search's total usage, and a bound on attempts."""
 
-    usd: float
-    tokens: int
-    seconds: float
+    usd: Amount
+    tokens: Count
+    seconds: Amount
     """Working time without waiting: the sum over the search's actions."""
-    attempts: int
+    attempts: Count
     """Maximum number of attempts at each task."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunStarted:
+class RunStarted(_Event, frozen=True, tag="run_started"):
     """A process began to write: once at the creation of the run, and again at each resume (with its new budget)."""
 
     budget: Budget
-    tasks: tuple[TaskId, ...]
+    tasks: tuple[TaskName, ...]
     """The search split, in the suite's order."""
     resumed: bool = False
     flips: bool = False
@@ -62,77 +68,67 @@ class RunStarted:
     """Version of the benchmark in this session; empty if it is the one in ``run.json``."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunChanged:
+class RunChanged(_Event, frozen=True, tag="run_changed"):
     """A person changed settings at a resume; they hold from here on."""
 
     settings: Mapping[str, Any]
     """The changed settings only, nested as in ``run.json``; never a key."""
 
 
-@dataclass(frozen=True, slots=True)
-class ActionStarted:
+class ActionStarted(_Event, frozen=True, tag="action_started"):
     """An action is about to start; the intent is durable before any work is done."""
 
-    id: ActionId
+    id: ActionNumber
     action: Action
     again: bool = False
     """True when an action that was lost or invalid is performed again under its id."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelCalled:
+class ModelCalled(_Event, frozen=True, tag="model_called"):
     """One model call was answered and is paid; its exchange is in the table ``calls``."""
 
-    action: ActionId
-    number: int
-    model: str
-    role: str
+    action: ActionNumber
+    number: Count
+    model: Name
+    role: Name
     """``solve``, ``improve``, ``diagnose`` or ``probe``."""
-    request: Digest = NO_TRACE
-    reply: Digest = NO_TRACE
-    usage: Usage = field(default_factory=Usage)
-    seconds: float = 0.0
+    usage: Usage = Usage()
+    seconds: Amount = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class CallStarted:
+class CallStarted(_Event, frozen=True, tag="call_started"):
     """A model call is about to be sent; its provider may bill it from here on."""
 
-    action: ActionId
-    number: int
-    model: str
-    role: str
-    request: Digest = NO_TRACE
-    most: Usage = field(default_factory=Usage)
+    action: ActionNumber
+    number: Count
+    model: Name
+    role: Name
+    most: Usage = Usage()
     """The worst-case usage."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallBooked:
+class CallBooked(_Event, frozen=True, tag="call_booked"):
     """Tokens and money counted for a call that was sent and has no answer; several bookings of one call add up."""
 
-    action: ActionId
-    number: int
-    model: str
-    role: str
+    action: ActionNumber
+    number: Count
+    model: Name
+    role: Name
     usage: Usage
     """May be negative to correct an earlier booking."""
     open: bool = False
     """True if the call was cut off with its process: ``usage`` is its worst case until its repetition is answered."""
-    request: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelLearned:
+class ModelLearned(_Event, frozen=True, tag="model_learned"):
     """A model's abilities from here on, learned from a check or from a refusal."""
 
-    model: str
+    model: Name
     abilities: Mapping[str, Any]
     """All known abilities and not only the new ones, in the form of ``Abilities.as_record``."""
     words: str
     """The new abilities as one line for people, such as 'leaves out temperature'."""
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = Usage()
     """Usage of the check that revealed them; zero if a refusal of an agent's call did."""
 
 
@@ -149,103 +145,95 @@ class NoteKind(StrEnum):
     """Agents' calls are answered otherwise than they ask."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelNoted:
+class ModelNoted(_Event, frozen=True, tag="model_noted"):
     """A fact about a model that a person should know."""
 
-    model: str
+    model: Name
     kind: NoteKind
     words: str
-    until: float = 0.0
+    until: Annotated[float, Meta(ge=0, lt=1e11)] = 0.0
     """Unix time; 0 if it does not apply."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallRefused:
+class CallRefused(_Event, frozen=True, tag="call_refused"):
     """The gateway refused a request of an agent, or left out a part of it that is not needed (status 200)."""
 
-    action: ActionId
-    role: str
-    status: int
+    action: ActionNumber
+    role: Name
+    status: Count
     """HTTP status that the agent received."""
-    code: str
+    code: Name
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class RunPaused:
+class RunPaused(_Event, frozen=True, tag="run_paused"):
     """Nothing new is started until the provider of the models answers again; the next event of another kind ends it."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class ChildProposed:
+class ChildProposed(_Event, frozen=True, tag="child_proposed"):
     """A child is vetted and committed; a person decides whether it is born.
 
     The ``AgentBorn`` or ``AgentStillborn`` of the same action ends the wait.
     """
 
-    action: ActionId
+    action: ActionNumber
     outcome: Born
 
 
-@dataclass(frozen=True, slots=True)
-class AgentBorn:
+class AgentBorn(_Event, frozen=True, tag="agent_born"):
     """A new member of the archive; agent ids follow the order of these events."""
 
-    action: ActionId
-    id: AgentId
+    action: ActionNumber
+    id: AgentNumber
     outcome: Born
     decided: str = ""
     """Same as in ``Stillborn``."""
+    key: str = ""
+    """Same as in ``Agent``."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentStillborn:
+class AgentStillborn(_Event, frozen=True, tag="agent_stillborn"):
     """An expansion gave no usable child."""
 
-    action: ActionId
+    action: ActionNumber
     outcome: Stillborn
 
 
-@dataclass(frozen=True, slots=True)
-class TaskGraded:
+class TaskGraded(_Event, frozen=True, tag="task_graded"):
     """An evaluation ended with a verdict, possibly ``invalid``."""
 
-    action: ActionId
+    action: ActionNumber
     outcome: Evaluation
-    again: int = 0
+    again: Count = 0
     """Number of withdrawn earlier verdicts on this action."""
 
 
-@dataclass(frozen=True, slots=True)
-class VerdictWithdrawn:
+class VerdictWithdrawn(_Event, frozen=True, tag="verdict_withdrawn"):
     """A verdict no longer counts; its evaluation is to be repeated under its id."""
 
-    action: ActionId
-    graded: int
+    action: ActionNumber
+    graded: Count
     """Number of the ``TaskGraded`` event."""
     what: Evaluate
     verdict: Verdict
     """The verdict that no longer counts: resolved or unresolved."""
     reason: str
-    calls: tuple[int, ...] = ()
+    calls: tuple[Count, ...] = ()
     """Numbers of model calls whose recorded answers are not served to the action again."""
 
 
-@dataclass(frozen=True, slots=True)
-class ActionLost:
+class ActionLost(_Event, frozen=True, tag="action_lost"):
     """A started action ended without an outcome: its process died, or the infrastructure failed."""
 
-    action: ActionId
+    action: ActionNumber
     reason: str
     final: bool = False
     """True if the action is given up and will not be repeated."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunStopped:
+class RunStopped(_Event, frozen=True, tag="run_stopped"):
     """The writing process ended in good order because of ``reason``: ``budget``, ``interrupted`` …."""
 
     reason: str
@@ -282,5 +270,43 @@ class Recorded:
     event: Event
 
 
-Body = Mapping[str, Any]
-"""The JSON object in the ``body`` column."""
+_encoder, _decoder = msgspec.json.Encoder(), msgspec.json.Decoder(Event)
+decode = _decoder.decode
+"""Return the event in a JSON text; raises ``ValueError`` or ``RecursionError`` if it holds none."""
+
+
+def encode(event: Event) -> bytes:
+    """Return the JSON of an event. Half surrogate pairs, which no UTF-8 holds, are written out in ASCII."""
+    try:
+        return _encoder.encode(event)
+    except UnicodeEncodeError:
+        return _encoder.encode(write_out_surrogates(msgspec.to_builtins(event)))
+
+
+def write_out_surrogates(value: Any) -> Any:  # noqa: ANN401  (any JSON)
+    """Return a JSON value with half surrogate pairs in its texts written out."""
+    match value:
+        case str():
+            return value.encode("utf-8", "backslashreplace").decode()
+        case dict():
+            return {write_out_surrogates(key): write_out_surrogates(inner) for key, inner in value.items()}
+        case list():
+            return [write_out_surrogates(inner) for inner in value]
+        case _:
+            return value
+
+
+def kind_of(event: Struct | type[Struct]) -> str:
+    """Return the kind of an event or of its type, such as ``task_graded``."""
+    return str(event.__struct_config__.tag)
+
+
+def action_of(event: Event) -> ActionId | None:
+    """Return the action that an event belongs to; None if it belongs to the run."""
+    return event.id if isinstance(event, ActionStarted) else getattr(event, "action", None)
+
+
+def traces_of(event: Event) -> Iterator[Digest]:
+    """Yield the traces that an event names."""
+    if isinstance(event, TaskGraded | ChildProposed | AgentBorn | AgentStillborn):
+        yield from event.outcome.cost.traces.values()

@@ -3,7 +3,7 @@
 A conversation grows by a few turns per call but is sent whole each time. Storing it whole would take space quadratic in
 its length. So a request names an earlier one, how many of its turns it repeats, and which other keys are unchanged.
 Exchanges with a provider are kept as the JSON that was sent and received (``wire`` names its protocol). Exchanges of
-models without a wire protocol (the offline model, plug-ins), and all of runs before 0.2, are kept in dgm's own form.
+models without a wire protocol (the offline model, plug-ins) are kept in dgm's own form.
 """
 
 import json
@@ -91,18 +91,6 @@ def shorten(record: Record, base: Record, name: int) -> Record:
     if kept:
         rest[turns] = rest[turns][kept:]
     return {**record, "body": rest, "base": name, "kept": kept, "same": same}
-
-
-def parse_request(data: bytes) -> Record:
-    """Return the JSON of a request, in the form of today; raises like ``read_request``."""
-    record: Record = parse_json(data)
-    if "body" in record:
-        return record
-    # dgm's own form in an older run.
-    if "base" not in record:
-        return {"body": record}
-    same = [] if "tools" in record else ["tools"]
-    return {"base": record.pop("base"), "kept": record.pop("kept", 0), "same": same, "body": record}
 
 
 def complete(record: Record, base: Record) -> Record:

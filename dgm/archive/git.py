@@ -12,6 +12,7 @@ import stat
 import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
@@ -234,7 +235,8 @@ class Objects:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._batch.clear_cache()
+        if "_batch" in self.__dict__:
+            self._batch.clear_cache()
 
     @cached_property
     def variables(self) -> Mapping[str, str]:
@@ -255,15 +257,14 @@ class Objects:
         }
 
     def _refuse_ways_out(self, objects: Path) -> None:
-        try:
-            for path in (objects.parent, objects, *objects.iterdir(), *objects.glob("*/*")):
+        if not objects.is_dir():
+            raise self.error(f"{objects.parent}: missing; restore it from a copy")
+        for path in (objects.parent, objects, *objects.iterdir(), *objects.glob("*/*")):
+            with suppress(FileNotFoundError):  # another process packs the objects anew
                 mode = path.lstat().st_mode
                 if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
-                    raise self.error(
-                        f"{path}: neither a file nor a folder; no link in a repository is followed"
-                    )
-        except FileNotFoundError as error:
-            raise self.error(f"{objects.parent}: missing; restore it from a copy") from error
+                    message = "neither a file nor a folder; no link in a repository is followed"
+                    raise self.error(f"{path}: {message}")
         if any((objects / "info" / name).exists() for name in ("alternates", "http-alternates")):
             raise self.error(
                 f"{objects}/info/alternates: names another folder; if you trust it, run git repack -a -d, and delete it"

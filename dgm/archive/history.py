@@ -7,8 +7,8 @@ from pathlib import Path
 
 from dgm.archive.events import ChildProposed, Recorded, TaskGraded
 from dgm.archive.lock import MAX_BYTES, Holder, is_locked, parse_holder
+from dgm.archive.log import Log
 from dgm.archive.run import Run
-from dgm.archive.store import EventStore
 from dgm.bounded_reading import read_file
 from dgm.domain import ActionId, AgentId, Born, Evaluation
 
@@ -41,12 +41,8 @@ def find_unborn(run: Run) -> Mapping[ActionId, Born]:
     An expansion that was ordered meanwhile may need them, because its edit is compared with theirs.
     """
     born = {agent.action for agent in run.tree.agents}
-    proposed = run.store.select("kind = 'child_proposed' AND seq <= ?", (run.tree.seq,))
-    return {
-        item.event.action: item.event.outcome
-        for item in proposed
-        if isinstance(item.event, ChildProposed) and item.event.action not in born
-    }
+    proposed = run.store.events(ChildProposed, until=run.tree.seq)
+    return {event.action: event.outcome for event in proposed if event.action not in born}
 
 
 def state(run: Run) -> str:
@@ -76,7 +72,7 @@ def stream(run: Run, every_s: float = 1.0) -> Iterator[Recorded]:
         time.sleep(every_s)
 
 
-def follow_log(store: EventStore, folder: Path, after: int, every_s: float = 0.5) -> Iterator[Recorded]:
+def follow_log(store: Log, folder: Path, after: int, every_s: float = 0.5) -> Iterator[Recorded]:
     """Yield every event after number ``after``, each once, as it is appended.
 
     Stops when nobody writes the run any more.
@@ -106,7 +102,7 @@ def writer(folder: Path) -> Holder | None:
     The lock itself is asked; a process that takes it at that very moment tries again. A process on another machine
     cannot be checked; it is assumed to be alive.
     """
-    lock = folder / "events.lock"
+    lock = folder / "run.lock"
     try:
         holder = parse_holder(read_file(lock, MAX_BYTES))
     except (OSError, ValueError):

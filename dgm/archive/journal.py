@@ -1,7 +1,6 @@
 """The recorded model calls of a run: their requests and replies in the table ``calls`` of its log.
 
-Each row belongs to the events of one call, and is written in their transaction. Runs before schema 5 have no rows:
-their events name traces, which hold the same JSON.
+Each row belongs to the events of one call, and is written in their transaction.
 """
 
 import sqlite3
@@ -21,21 +20,17 @@ from dgm.archive.exchange import (
     decode_reply,
     dump,
     encode_reply,
-    parse_request,
     read_request,
     request_record,
     shorten,
 )
-from dgm.archive.store import EventStore
-from dgm.archive.traces import MAX_BYTES, Traces, inflate
-from dgm.domain import Digest
+from dgm.archive.log import Log
+from dgm.bounded_reading import parse_json
 from dgm.errors import ArchiveCorrupt
 from dgm.messages import Reply, Request, WireReply, WireRequest
 from dgm.wires import WIRES, whole_of
 
 AnyCall = ModelCalled | CallStarted | CallBooked
-Place = Digest | tuple[int, int]
-"""The place of a request: action and number of its call, or the trace of an older run."""
 UNANSWERED_BYTES = 4_000_000
 """Bytes of one action's refused and failed requests that are stored; the repetition of a later one is asked again."""
 _LINKS = 32
@@ -47,10 +42,9 @@ _KEPT = 64
 class CallReader:
     """Reads the calls of one run; fast in the order of an action's calls."""
 
-    def __init__(self, store: EventStore, traces: Traces) -> None:
-        self._store = store
-        self._traces = traces
-        self._whole: OrderedDict[Place, Record] = OrderedDict()
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._whole: OrderedDict[tuple[int, int], Record] = OrderedDict()
 
     def request(self, call: AnyCall) -> AnyRequest:
         """Return the request of a call in its recorded form.
@@ -59,12 +53,12 @@ class CallReader:
             ArchiveCorrupt: it is missing or damaged.
         """
         with _naming(call, "request"):
-            return read_request(self._whole_record(_place_of(call, call.request)))
+            return read_request(self._whole_record(call.action, call.number))
 
     def reply(self, call: ModelCalled) -> AnyReply:
         """Return the reply of a call in its recorded form; raises like ``request``."""
         with _naming(call, "reply"):
-            return decode_reply(self._load(_place_of(call, call.reply), "reply"))
+            return decode_reply(self._load(call.action, call.number)[1])
 
     def exchange(self, call: ModelCalled) -> tuple[Request, Reply]:
         """Return request and reply in dgm's form, for people, evidence and exports; raises like ``request``."""
@@ -75,28 +69,22 @@ class CallReader:
                 request = WIRES[request.protocol].read_request(body)
             return request, reply if isinstance(reply, Reply) else reply_of(reply, body)
 
-    def _whole_record(self, place: Place) -> Record:
-        found = self._whole.get(place)
-        if found is None:
-            found = parse_request(self._load(place, "request"))
-            base = found.get("base")
-            if base is not None:
-                of = (place[0], int(base)) if isinstance(place, tuple) else Digest(str(base))
-                found = complete(found, self._whole_record(of))
-            self._whole[place] = found
+    def _whole_record(self, action: int, number: int) -> Record:
+        record = self._whole.get((action, number))
+        if record is None:
+            record = parse_json(self._load(action, number)[0])
+            if "base" in record:
+                record = complete(record, self._whole_record(action, int(record["base"])))
+            self._whole[action, number] = record
             if len(self._whole) > _KEPT:
                 self._whole.popitem(last=False)
-        return found
+        return record
 
-    def _load(self, place: Place, what: str) -> bytes:
-        """Return the JSON of a request or a reply."""
-        if not isinstance(place, tuple):
-            return self._traces.get(place)
-        found = self._store.query("SELECT request, reply FROM calls WHERE action = ? AND number = ?", place)
-        packed = found[0][what == "reply"] if found else None
-        if packed is None:
-            raise LookupError(f"call {place[1]} has none")
-        return b"".join(inflate([packed], MAX_BYTES))
+    def _load(self, action: int, number: int) -> tuple[bytes, bytes]:
+        """Return the JSON of a request and of its reply, which is empty if there is none."""
+        query = "SELECT request, reply FROM calls WHERE action = ? AND number = ?"
+        ((request, reply),) = self._log.query(query, (action, number))
+        return zlib.decompress(request), zlib.decompress(reply) if reply else b""
 
 
 def reply_of(reply: WireReply, body: Mapping[str, Any]) -> Reply:
@@ -184,10 +172,6 @@ class CallWriter:
         """Build on nothing that was written so far: a transaction failed."""
         self._last.clear()
         self._begun.clear()
-
-
-def _place_of(call: AnyCall, digest: str) -> Place:
-    return Digest(digest) if digest else (call.action, call.number)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 Equal members give equal bytes. The input may be hostile. A member is accepted only in the order, size and checksum
 that the manifest states, and only under a name that a run's files have. Links, devices and extended headers have no
-effect. A run appears only after all checks; git's configuration and index are created here, not taken from the file.
+effect. ``dgm.archive.adopt`` then makes the run anew of what was in it.
 """
 
 import hashlib
@@ -10,36 +10,29 @@ import io
 import json
 import lzma
 import re
-import secrets
-import shutil
 import tarfile
-import zlib
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Annotated, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from dgm import bounded_reading
-from dgm.archive import traces
+from dgm.archive.adopt import adopt
 from dgm.archive.durable import make_runs_folder
-from dgm.archive.git import Objects
 from dgm.archive.lock import error_of_write
-from dgm.archive.repository import make_repository
-from dgm.archive.run import Run
-from dgm.archive.verifying import verify
 from dgm.bounded_reading import parse_json
 from dgm.errors import ArchiveCorrupt, DgmError, UserError
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
 MEMBER = re.compile(
-    r"(holdout/)?(run\.json|events\.db|agents\.git/(packed-refs|objects/pack/pack-[0-9a-f]{40}\.pack)"
-    r"|traces/[0-9a-f]{2}/[0-9a-f]{62}\.z)"
+    r"(holdout/)?(run\.json|run\.db|agents\.git/objects/pack/pack-[0-9a-f]{40}\.pack"
+    # Format 1, of the previous version:
+    r"|events\.db|agents\.git/packed-refs|traces/[0-9a-f]{2}/[0-9a-f]{62}\.z)"
 )
 """Names that members may have."""
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
-_REF = re.compile(rb"[0-9a-f]{40} refs/heads/(?:agents|waiting)/[0-9]{1,9}|#[^\n]*|")
 MAX_MEMBERS = 2_000_000
 MAX_BYTES = 64_000_000_000
 """Maximum uncompressed size of all members together, in bytes."""
@@ -105,7 +98,7 @@ def _make_header(name: str, size: int) -> tarfile.TarInfo:
 
 
 def unpack(file: Path, folder: Path) -> Manifest:
-    """Unpack a run to ``folder``, which appears only after all checks, those of ``verify`` included.
+    """Unpack a run to ``folder``, which appears only after all checks.
 
     Raises:
         UserError: the folder exists, the file is not a packed run, or a newer dgm made it.
@@ -115,29 +108,26 @@ def unpack(file: Path, folder: Path) -> Manifest:
     folder = folder.resolve()
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise UserError(f"{folder}: already exists; choose another folder")
-    draft = folder.with_name(f".{folder.name}.{secrets.token_hex(6)}")
     make_runs_folder(folder.parent)
     try:
-        with PackReader(file) as packed:
-            for member, content in packed.members():
-                path = draft / member.name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with path.open("xb") as target:
-                    target.writelines(
-                        _repack_trace(file, member, content) if path.suffix == ".z" else content
-                    )
-        _complete_run(file, draft)
-        try:
-            verify(draft)
-        except ArchiveCorrupt as error:
-            raise ArchiveCorrupt(str(error).replace(str(draft), str(file))) from error
-        draft.replace(folder)
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.dgm.", dir=folder.parent) as scratch:
+            content, draft = Path(scratch, "pack"), Path(scratch, "run")
+            with PackReader(file) as packed:
+                for member, pieces in packed.members():
+                    path = content / member.name
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    with path.open("xb") as target:
+                        target.writelines(pieces)
+            try:
+                adopt(content, draft)
+            except ArchiveCorrupt as error:
+                text = str(error).replace(str(content), str(file)).replace(str(draft), str(file))
+                raise ArchiveCorrupt(text) from error
+            draft.replace(folder)
     except DgmError:
         raise
     except OSError as error:
         raise error_of_write(folder, error) from error
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
     return packed.manifest
 
 
@@ -155,42 +145,6 @@ def find_addresses(settings: object) -> Iterator[str]:
                 yield str(value)
             else:
                 yield from find_addresses(value)
-
-
-def _repack_trace(file: Path, member: PackMember, stored: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield a trace compressed, as a run has it; in a pack it is not."""
-    digest, compressor = hashlib.sha256(), zlib.compressobj()
-    try:
-        for piece in traces.inflate(stored, traces.MAX_BYTES):
-            digest.update(piece)
-            yield compressor.compress(piece)
-    except zlib.error as error:
-        for _ in stored:
-            pass  # A wrong checksum in the manifest is reported first.
-        raise ArchiveCorrupt(f"{file}: {member.name}: damaged ({error})") from error
-    yield compressor.flush()
-    *_, first, rest = member.name.removesuffix(".z").split("/")
-    if digest.hexdigest() != first + rest:
-        raise ArchiveCorrupt(f"{file}: {member.name}: its content is not what its name says")
-
-
-def _complete_run(file: Path, draft: Path) -> None:
-    holdout = draft / "holdout"
-    for part in (draft, *([holdout] if holdout.exists() else [])):
-        missing = [name for name in ("run.json", "events.db", "agents.git") if not (part / name).exists()]
-        if missing:
-            raise ArchiveCorrupt(f"{file}: it holds no {missing[0]}")
-        (part / "traces").mkdir(exist_ok=True)
-        repository = part / "agents.git"
-        refs = repository / "packed-refs"
-        if not refs.is_file() or not all(map(_REF.fullmatch, bounded_reading.read_file(refs).split(b"\n"))):
-            raise ArchiveCorrupt(f"{file}: agents.git/packed-refs: not refs of agents")
-        make_repository(repository)
-        for packed in (repository / "objects" / "pack").glob("*.pack"):
-            Objects(repository).run(
-                "index-pack", f"--max-input-size={traces.MAX_BYTES}", str(packed.resolve())
-            )
-        Run.open(part).close()
 
 
 class PackReader:
@@ -297,11 +251,6 @@ class PackReader:
         limit = min(MAX_BYTES, _FREE_BYTES + MAX_RATIO * self._path.stat().st_size)
         if len(names) > MAX_MEMBERS or sum(member.size for member in manifest.members) > limit:
             raise self._corrupt(f"more than {MAX_MEMBERS} members or {limit} bytes are not unpacked")
-        # Half a megabyte more than the content: zlib stores what it cannot compress.
-        limits = {".z": traces.MAX_BYTES + 500_000, ".json": bounded_reading.MAX_BYTES}
-        large = [m.name for m in manifest.members if m.size > limits.get(Path(m.name).suffix, MAX_BYTES)]
-        if large:
-            raise self._corrupt(f"{large[0]}: larger than a run may have it")
         return manifest
 
     def _corrupt(self, problem: str) -> ArchiveCorrupt:

@@ -307,8 +307,8 @@ def _scratch_commits(before: Snapshot, after: Snapshot) -> Iterator[tuple[Object
         {name: entry for name, entry in new.items() if old.get(name) != entry},
     ]
     with scratch_objects() as scratch:
-        commits = [(side, ()) for side in sides] if any(sides) else []
-        yield scratch, _import_commits(scratch, commits, "-c", "core.fsync=none")
+        commits = [(side, ()) for side in sides]
+        yield scratch, _import_commits(scratch, commits, "-c", "core.fsync=none") if any(sides) else ()
 
 
 def read_files(

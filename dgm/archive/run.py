@@ -1,20 +1,22 @@
-"""A run as one folder: configuration, events, agents and traces, opened, written and followed together.
+"""A run as one folder: configuration, log and agents, opened, written and followed together.
 
-Data is written before the event that names it, or in its transaction. The process that writes appends every event here
-and nowhere else, so its tree always agrees with the log.
+A commit is written before the event that names it, a trace in its transaction. The process that writes appends every
+event here and nowhere else, so its tree always agrees with the log.
 """
 
+import gc
 import json
 import platform
 import shutil
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
 
+from dgm.archive import earlier
 from dgm.archive.changes import merge_tables
-from dgm.archive.config_shape import FrozenTable, RunKind, check_config
 from dgm.archive.durable import make_runs_folder, write_durably
 from dgm.archive.events import (
     SCHEMA_VERSION,
@@ -26,24 +28,38 @@ from dgm.archive.events import (
     RunStarted,
     TaskGraded,
 )
-from dgm.archive.fold import fold
+from dgm.archive.log import FILE, Log, Write
 from dgm.archive.repository import AgentRepository
 from dgm.archive.snapshots import write_folder
-from dgm.archive.store import EventStore, Write
 from dgm.archive.traces import Traces
 from dgm.archive.tree import Tree
 from dgm.bounded_reading import read_json
 from dgm.domain import ActionId, AgentId, Born, Snapshot
 from dgm.errors import ArchiveCorrupt, UserError
 
+PAUSE_EVENTS = 256
+"""Number of events between two calls of ``pause`` when a run is opened."""
 _FORMAT = 1
 _ENDS = (AgentBorn, AgentStillborn, TaskGraded, ActionLost)
+
+
+class RunKind(StrEnum):
+    """The purpose of a run."""
+
+    SEARCH = "search"
+    HOLDOUT = "holdout"
+    """The evaluation of a search's agents on its holdout tasks."""
+    EVALUATION = "evaluation"
+    """Agents, or the patches of a file, on the tasks of a benchmark."""
+    REPLAY = "replay"
+    """Evaluations of another run, repeated by another model."""
+    SIMULATION = "simulation"
 
 
 class Run:
     """An open run. Reading is safe while another process writes; ``with`` closes it."""
 
-    def __init__(self, folder: Path, config: Mapping[str, Any], store: EventStore) -> None:
+    def __init__(self, folder: Path, config: Mapping[str, Any], store: Log) -> None:
         folder = folder.absolute()
         self.folder = folder
         self.name = folder.resolve().name
@@ -55,7 +71,7 @@ class Run:
         self.store = store
         self.tree = Tree()
         self.repository = AgentRepository(folder / "agents.git")
-        self.traces = Traces(folder / "traces")
+        self.traces = Traces(store)
         self._lock = threading.Lock()
         self._folding = threading.Lock()
         self._unfolded: deque[Recorded] = deque()
@@ -81,8 +97,7 @@ class Run:
         }
         write_durably(draft / "run.json", json.dumps(frozen, indent=2, ensure_ascii=False).encode() + b"\n")
         AgentRepository.create(draft / "agents.git")
-        (draft / "traces").mkdir()
-        EventStore.open(draft / "events.db", write=True).close()
+        Log.open(draft / FILE, write=True).close()
         draft.replace(folder)
         return cls.open(folder, write=True)
 
@@ -93,7 +108,8 @@ class Run:
         Args:
             folder: the run.
             write: whether events are to be appended.
-            pause: same as in ``fold``.
+            pause: called after every ``PAUSE_EVENTS`` events, by the thread that folds. It may wait, to give other
+                threads interpreter time, or raise, to abort the opening.
 
         Raises:
             UserError: there is no run, a newer dgm made it, or it is read-only and ``write`` is set.
@@ -101,18 +117,20 @@ class Run:
             ArchiveCorrupt: a part of it is damaged; names the file and the first fault.
         """
         config = read_config(folder / "run.json")
-        if write and not (folder / "events.db").exists():
-            raise ArchiveCorrupt(f"{folder / 'events.db'}: missing; restore it from a copy")
-        run = cls(folder, config, EventStore.open(folder / "events.db", write=write))
+        if (folder / earlier.LOG).exists():
+            earlier.convert_run(folder)
+        if not (folder / FILE).exists():
+            raise ArchiveCorrupt(f"{folder / FILE}: missing; restore it from a copy")
+        run = cls(folder, config, Log.open(folder / FILE, write=write))
         try:
-            run._refold(pause)
+            run._fold(pause)
         except BaseException:
             run.close()
             raise
         return run
 
     def append(self, event: Event) -> Recorded:
-        """Make an event durable, then fold it into the tree; raises like ``EventStore.append``."""
+        """Make an event durable, then fold it into the tree; raises like ``Log.append``."""
         return self.append_many((event,))[0]
 
     def append_many(self, events: Sequence[Event]) -> Sequence[Recorded]:
@@ -122,7 +140,7 @@ class Run:
         return recorded
 
     def commit(self, events: Sequence[Event], write: Write | None = None) -> Sequence[Recorded]:
-        """Make events durable like ``EventStore.append_many``, in any thread; the tree gets them when it folds next."""
+        """Make events durable like ``Log.append_many``, in any thread; the tree gets them when it folds next."""
         with self._lock:
             recorded = self.store.append_many(events, write)
             self._unfolded.extend(recorded)
@@ -143,14 +161,14 @@ class Run:
         """
         new = list(self.store.read(self.tree.seq, most))
         for recorded in new:
-            self.tree.apply(recorded)
+            self._apply(recorded)
         return new
 
-    def birth(self, outcome: Born, action: ActionId, decided: str = "") -> AgentBorn:
+    def birth(self, outcome: Born, action: ActionId, decided: str = "", key: str = "") -> AgentBorn:
         """Name the commit under the next free agent id, durably, and return the event of the birth."""
         agent = AgentId(len(self.tree.agents))
         self.repository.name(agent, outcome.commit)
-        return AgentBorn(action, agent, outcome, decided)
+        return AgentBorn(action, agent, outcome, decided, key)
 
     def source(self, agent: AgentId) -> Snapshot:
         """Return an agent's source."""
@@ -179,7 +197,7 @@ class Run:
         for seq, change in self.tree.changes:
             if until is None or seq <= until:
                 found = merge_tables(found, change)
-        return FrozenTable(found, f"{self.folder / 'run.json'}: settings")
+        return found
 
     def sandbox(self, until: int | None = None) -> str:
         """Return the kind of sandbox that the run uses, or used at event ``until``; it may be ``auto``."""
@@ -192,8 +210,7 @@ class Run:
     def benchmarks(self) -> Sequence[str]:
         """Return the versions of the benchmark that the run's sessions had, each once, the last one last."""
         original = str(self.config["versions"].get("benchmark", ""))
-        sessions = [item.event for item in self.store.select("kind = 'run_started'")]
-        versions = [event.benchmark or original for event in sessions if isinstance(event, RunStarted)]
+        versions = [event.benchmark or original for event in self.store.events(RunStarted)]
         return list(dict.fromkeys(reversed([original, *versions])))[::-1]
 
     def outcome(self, action: ActionId) -> Recorded | None:
@@ -211,12 +228,27 @@ class Run:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _refold(self, pause: Callable[[], None] | None) -> None:
+    def _fold(self, pause: Callable[[], None] | None) -> None:
+        """Bring the tree up to date with the end of the log."""
+        collecting = gc.isenabled()
+        gc.disable()  # the events of a long run are no garbage
         try:
-            fold(self.store, self.tree, pause)
-        except ArchiveCorrupt as error:
-            where = self.folder / "events.db"
-            raise error if str(where) in str(error) else ArchiveCorrupt(f"{where}: {error}") from error
+            with self.tree.many():
+                for recorded in self.store.read(self.tree.seq):
+                    self._apply(recorded)
+                    if pause and not recorded.seq % PAUSE_EVENTS:
+                        pause()
+        finally:
+            if collecting:
+                gc.enable()
+
+    def _apply(self, recorded: Recorded) -> None:
+        try:
+            self.tree.apply(recorded)
+        except (ArchiveCorrupt, LookupError, OverflowError) as error:
+            raise ArchiveCorrupt(
+                f"{self.store.path}: event {recorded.seq} does not fit what came before: {error}"
+            ) from error
 
 
 def read_config(path: Path) -> Mapping[str, Any]:
@@ -241,13 +273,9 @@ def read_config(path: Path) -> Mapping[str, Any]:
         raise UserError(
             f"{path}: made by a newer dgm (format {version}, this one reads {_FORMAT}); upgrade dgm"
         )
-    if not isinstance(config, dict):
-        raise ArchiveCorrupt(f"{path}: its config is not a table; restore it from a copy")
-    try:
-        check_config(config)
-    except ValueError as error:
-        raise ArchiveCorrupt(f"{path}: {error}; restore it from a copy") from error
-    return FrozenTable({**_name_kind(config, path.parent), **config}, str(path))
+    if not isinstance(config, dict) or not isinstance(config.get("settings", {}), dict):
+        raise ArchiveCorrupt(f"{path}: its config or settings are no table; restore it from a copy")
+    return {**_name_kind(config, path.parent), **config}
 
 
 def _name_kind(config: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:

@@ -4,18 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from dgm.archive.events import (
-    AgentBorn,
-    AgentStillborn,
-    ChildProposed,
-    ModelCalled,
-    Recorded,
-    TaskGraded,
-)
+from dgm.archive.events import ModelCalled, traces_of
 from dgm.archive.history import find_unborn
 from dgm.archive.journal import CallReader
 from dgm.archive.run import Run
-from dgm.domain import Agent, Born, CommitId, Cost, Digest
+from dgm.domain import Agent, Born, CommitId, Digest
 from dgm.errors import ArchiveCorrupt
 
 
@@ -34,8 +27,10 @@ def verify(folder: Path) -> Mapping[str, int]:
 
 def _verify_folder(folder: Path) -> Mapping[str, int]:
     with Run.open(folder) as run:
-        checked: set[Digest] = set()
-        reader = CallReader(run.store, run.traces)
+        reader = CallReader(run.store)
+        stored = {Digest(name) for (name,) in run.store.query("SELECT sha256 FROM blobs")}
+        for digest in stored:
+            run.traces.get(digest)
         exchanges = 0
         for recorded in run.store.read():
             event = recorded.event
@@ -44,20 +39,13 @@ def _verify_folder(folder: Path) -> Mapping[str, int]:
                     reader.request(event)
                     reader.reply(event)
                     exchanges += 1
-            for name, digest in _cost_of(recorded).traces.items():
-                if digest not in checked:
-                    with _name_position(f"the {name} of event {recorded.seq}"):
-                        run.traces.check(digest)
-                    checked.add(digest)
+            for digest in set(traces_of(event)) - stored:
+                raise ArchiveCorrupt(
+                    f"{run.store.path}: trace {digest} is missing (named by event {recorded.seq})"
+                )
         for cut in run.tree.model_calls.cut.values():
             with _name_position("counted at its worst case"):
                 reader.request(cut)
-        # Also check all other traces. A process that died may have left some that no event names; that is no fault.
-        stored = sorted((folder / "traces").glob("??/*.z"))
-        for path in stored:
-            digest = Digest(path.parent.name + path.stem)
-            if digest not in checked:
-                run.traces.check(digest)
         run.repository.fsck()
         check_descent(run)
         return {
@@ -66,14 +54,6 @@ def _verify_folder(folder: Path) -> Mapping[str, int]:
             "traces": len(stored),
             "agents": len(run.tree.agents),
         }
-
-
-def _cost_of(recorded: Recorded) -> Cost:
-    match recorded.event:
-        case TaskGraded() | AgentBorn() | AgentStillborn() | ChildProposed():
-            return recorded.event.outcome.cost
-        case _:
-            return Cost()
 
 
 @contextmanager

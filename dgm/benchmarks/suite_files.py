@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from dgm.archive.event_fields import COMMIT
 from dgm.benchmarks.test_spec import Provenance, TestSpec, read_provenance, read_test_spec
 from dgm.benchmarks.toml_table import Table
-from dgm.domain import CommitId, Split, TaskId
+from dgm.domain import COMMIT, CommitId, Split, TaskId
 from dgm.errors import UserError
 
 STATEMENTS = ("test", "example", "prose")

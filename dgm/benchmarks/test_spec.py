@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dgm.archive.event_fields import COMMIT
 from dgm.benchmarks.languages import BY_COMMAND, METADATA, PLAIN, RUNNERS, Results
 from dgm.benchmarks.toml_table import MOST_CORES, Table
+from dgm.domain import COMMIT
 from dgm.folders import resolve_below
 
 TESTS = "/tests"

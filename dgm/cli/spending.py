@@ -3,9 +3,8 @@
 import sys
 from collections.abc import Callable
 
-from dgm.archive.config_shape import RunKind
 from dgm.archive.events import Recorded, TaskGraded
-from dgm.archive.run import Run
+from dgm.archive.run import Run, RunKind
 from dgm.config import Settings
 from dgm.domain import Budget
 from dgm.errors import UserError

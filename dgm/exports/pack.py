@@ -1,37 +1,32 @@
 """A run as one publishable file: equal runs give equal bytes, without keys and without personal paths.
 
-The log is append-only, and an event's data is on disk before the event. So all events up to any one are a consistent
+The log is append-only, and an event's data is on disk with the event. So all events up to any one are a consistent
 run, and a run can be packed while it is written. Traces that no such event names are left out. The log is rewritten
-instead of copied. Its bodies change where something is replaced, and a copy's pages would reveal the writer's history.
+instead of copied. Its texts change where something is replaced, and a copy's pages would reveal the writer's history.
 ``dgm.archive.packed`` defines the file format.
 """
 
 import hashlib
-import itertools
 import os
-import re
 import sqlite3
 import sys
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from dgm import __version__
-from dgm.archive.event_fields import parse_body
-from dgm.archive.events import CallBooked, CallStarted, ModelCalled
+from dgm.archive.events import CallBooked, CallStarted, ModelCalled, Recorded, decode, encode, traces_of
 from dgm.archive.finding import SUFFIX
 from dgm.archive.history import find_unborn
 from dgm.archive.journal import CallReader, CallWriter
-from dgm.archive.log_file import MAX_ROW_BYTES
+from dgm.archive.log import FILE, SCHEMA, write_log
 from dgm.archive.packed import MEMBER, Manifest, PackedRun, PackMember, write_pack
 from dgm.archive.repository import AgentRepository, make_repository, read_files
 from dgm.archive.run import Run
-from dgm.archive.schema import SCHEMA
-from dgm.archive.store import Row
-from dgm.archive.traces import Traces
+from dgm.archive.traces import Traces, name_of
 from dgm.bounded_reading import read_file
 from dgm.domain import CommitId, Digest
 from dgm.errors import UserError
@@ -39,9 +34,6 @@ from dgm.exports.files import new_file
 from dgm.exports.scrub import LocalIdentity, MatchGrade, Scrubber, ScrubPattern
 
 _HOLDOUT = "holdout"
-_CALLS = ("model_called", "call_started", "call_booked")
-_CALL_TRACES = re.compile(r',"(request|reply)":"[0-9a-f]{64}"')
-"""Names of the traces of a call, which runs before schema 5 have; the copy has the calls in their table."""
 _ALWAYS_ALIKE = ("--threads=1", "--no-reuse-delta", "--no-reuse-object")
 
 
@@ -121,47 +113,51 @@ class _RunCopier:
             named = {f"agents/{agent}": commit for agent, commit in enumerate(agents)}
             waiting = {f"waiting/{action}": child.commit for action, child in find_unborn(run).items()}
             self._check_sources(run.name, {**named, **waiting})
-            rows = (self._row(row, run.traces) for row in itertools.islice(run.store.rows(), run.tree.seq))
-            _write_log(self._draft / "events.db", rows, lambda log: self._write_calls(run, log))
+            write_log(
+                self._draft / FILE,
+                (self._clean_event(item, run.traces) for item in run.store.read(0, run.tree.seq)),
+                self._clean_calls(run),
+                self._take_traces(),
+            )
             events = run.tree.seq
         self._write_repository({**named, **waiting})
-        traces = len(set(self._names.values()))
-        return {"events": events, "agents": len(agents), "traces": traces}
+        return {"events": events, "agents": len(agents), "traces": len(set(self._names.values()))}
 
-    def _row(self, row: Row, traces: Traces) -> Row:
-        seq, at, kind, action, body = row
-        if kind in _CALLS:
-            body = _CALL_TRACES.sub("", body)
-        clean = self._scrubber.clean(body.encode()).decode()
-        for digest in _traces_of(parse_body(body)):
+    def _clean_event(self, item: Recorded, traces: Traces) -> Recorded:
+        body = self._scrubber.clean(encode(item.event))
+        for digest in traces_of(item.event):
             if digest not in self._names:
-                self._names[digest] = self._keep(self._scrubber.clean(traces.get(digest)))
-            clean = clean.replace(f'"{digest}"', f'"{self._names[digest]}"')
-        return seq, at, kind, action, clean
+                clean = self._scrubber.clean(traces.get(digest))
+                self._names[digest] = name = name_of(clean)
+                (self._draft / name).write_bytes(clean)
+            body = body.replace(f'"{digest}"'.encode(), f'"{self._names[digest]}"'.encode())
+        return replace(item, event=decode(body))
 
-    def _write_calls(self, run: Run, log: sqlite3.Connection) -> None:
-        reader = CallReader(run.store, run.traces)
-        writer = CallWriter(self._pack_call, unanswered_bytes=sys.maxsize)
-        calls, until = run.tree.model_calls, run.tree.seq
-        unanswered: list[CallStarted | CallBooked] = [*calls.open.values(), *calls.cut.values()]
-        for call in unanswered:
-            writer.begin(log, call.action, call.number, reader.request(call))
-        for item in run.store.select("kind = 'model_called' AND seq <= ?", (until,)):
-            if isinstance(paid := item.event, ModelCalled):
-                writer.answer(log, paid.action, paid.number, reader.request(paid), reader.reply(paid))
+    def _take_traces(self) -> Iterator[tuple[Digest, bytes]]:
+        """Yield the cleaned traces uncompressed: compressing the pack finds what they have in common."""
+        for name in sorted(set(self._names.values())):
+            yield name, zlib.compress((self._draft / name).read_bytes(), 0)
+            (self._draft / name).unlink()
+
+    def _clean_calls(self, run: Run) -> Iterator[tuple[int, int, bytes, bytes | None]]:
+        """Yield the rows of the calls that are answered, open or cut off, cleaned."""
+        reader, until = CallReader(run.store), run.tree.seq
+        with closing(sqlite3.connect(":memory:")) as calls:
+            calls.executescript(SCHEMA)
+            writer = CallWriter(self._pack_call, unanswered_bytes=sys.maxsize)
+            unanswered: list[CallStarted | CallBooked] = [
+                *run.tree.model_calls.open.values(),
+                *run.tree.model_calls.cut.values(),
+            ]
+            for call in unanswered:
+                writer.begin(calls, call.action, call.number, reader.request(call))
+            for paid in run.store.events(ModelCalled, until=until):
+                writer.answer(calls, paid.action, paid.number, reader.request(paid), reader.reply(paid))
+            yield from calls.execute("SELECT * FROM calls ORDER BY action, number")
 
     def _pack_call(self, data: bytes) -> bytes:
-        """Leave a cleaned request or reply uncompressed, unless a reader would refuse so large a row."""
-        clean = self._scrubber.clean(data)
-        return zlib.compress(clean, 0 if len(clean) < MAX_ROW_BYTES / 2 else -1)
-
-    def _keep(self, data: bytes) -> Digest:
-        """Store a trace uncompressed: compressing the whole pack finds what traces have in common."""
-        digest = Digest(hashlib.sha256(data).hexdigest())
-        path = self._draft / "traces" / digest[:2] / f"{digest[2:]}.z"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(zlib.compress(data, 0))
-        return digest
+        """Clean a request or a reply; like a trace, it is left uncompressed."""
+        return zlib.compress(self._scrubber.clean(data), 0)
 
     def _check_sources(self, run: str, named: Mapping[str, CommitId]) -> None:
         seen: set[str] = set()
@@ -182,35 +178,11 @@ class _RunCopier:
     def _write_repository(self, named: Mapping[str, CommitId]) -> None:
         repository = self._draft / "agents.git"
         make_repository(repository)
-        refs = sorted((f"refs/heads/{who}", commit) for who, commit in named.items())
-        lines = [
-            "# pack-refs with: peeled fully-peeled sorted ",
-            *(f"{commit} {ref}" for ref, commit in refs),
-        ]
-        (repository / "packed-refs").write_text("\n".join(lines) + "\n")
         if not named:
             return
         wanted = dict.fromkeys(named.values())
         packed = self._repository.pack_objects(wanted, *_ALWAYS_ALIKE)
         (repository / "objects" / "pack" / f"pack-{packed[-20:].hex()}.pack").write_bytes(packed)
-
-
-def _write_log(path: Path, rows: Iterator[Row], write_calls: Callable[[sqlite3.Connection], None]) -> None:
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("PRAGMA journal_mode=OFF")
-        connection.execute("PRAGMA synchronous=OFF")
-        connection.executescript(f"BEGIN; {SCHEMA} COMMIT;")
-        connection.execute("BEGIN")
-        connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?)", rows)
-        write_calls(connection)
-        connection.execute("COMMIT")
-        connection.execute("VACUUM")
-
-
-def _traces_of(body: Mapping[str, Any]) -> list[Digest]:
-    traces = body.get("traces", {})
-    named = [*traces.values()] if isinstance(traces, dict) else []
-    return [Digest(value) for value in named if re.fullmatch(r"[0-9a-f]{64}", str(value))]
 
 
 def _cannot_publish(where: str, line: int, pattern: ScrubPattern) -> UserError:

@@ -4,7 +4,6 @@ Rows are read from the log in pieces, so that a long run needs hardly more memor
 """
 
 import csv
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import TextIO
 
 from dgm.analysis.accounts import Accounts
-from dgm.archive.events import CallBooked, Event, ModelCalled, ModelLearned, TaskGraded
+from dgm.archive.events import CallBooked, ModelCalled, ModelLearned, TaskGraded
 from dgm.archive.identity import identity_of
 from dgm.archive.run import Run
 from dgm.archive.spend import CHECK_ROLE
@@ -24,11 +23,7 @@ from dgm.exports.files import new_file
 from dgm.render.safe import neutralise
 
 PIECE = 50_000
-"""Maximum number of rows that are held at once."""
-_EVENTS = """
-SELECT seq, at, kind, action, body FROM events
-WHERE kind IN (SELECT value FROM json_each(?)) AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?
-"""
+"""Maximum number of rows of a Parquet file that are held at once."""
 _FORMULA = ("=", "+", "-", "@", "\t")
 
 Cell = int | float | str | None
@@ -70,7 +65,8 @@ def _table(columns: str, read: Callable[[Run], Iterator[Row]]) -> ExportTable:
 
 def _evaluation_rows(run: Run) -> Iterator[Row]:
     withdrawn = run.store.withdrawn(run.tree.seq)
-    for seq, at, event in read_events(run, "task_graded"):
+    for item in run.store.read(0, run.tree.seq):
+        seq, at, event = item.seq, item.at, item.event
         if isinstance(event, TaskGraded) and seq not in withdrawn:
             grade, usage = event.outcome, event.outcome.cost.usage
             yield (
@@ -88,7 +84,8 @@ def _spend_rows(run: Run) -> Iterator[Row]:
         for agent in run.tree.agents
         for line in accounts.of(agent.id).lines
     }
-    for seq, at, event in read_events(run, "model_called", "call_booked", "model_learned"):
+    for item in run.store.read(0, run.tree.seq):
+        seq, at, event = item.seq, item.at, item.event
         match event:
             case ModelCalled(action, number, _, role):
                 seconds = event.seconds
@@ -104,16 +101,6 @@ def _spend_rows(run: Run) -> Iterator[Row]:
             *(usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.written_tokens),
             *(usage.reasoning_tokens, usage.usd, seconds),
         )
-
-
-def read_events(run: Run, *kinds: str) -> Iterator[tuple[int, float, Event]]:
-    """Yield number, time and event, as far as the run's tree has read the log."""
-    # Not the SQL views: half a surrogate pair or NUL, which JSON can spell but no text holds, ends or cuts their rows.
-    after = 0
-    while rows := run.store.query(_EVENTS, (json.dumps(kinds), after, run.tree.seq, PIECE)):
-        for seq, at, kind, action, body in rows:
-            after = seq
-            yield seq, at, run.store.decoded((seq, at, kind, action, body)).event
 
 
 EVALUATIONS = _table(

@@ -24,7 +24,6 @@ from dgm.errors import UserError
 from dgm.exports.files import new_folder
 from dgm.exports.pack import make_scrubber
 from dgm.exports.scrub import LocalIdentity, Scrubber
-from dgm.exports.tables import read_events
 from dgm.messages import Message, Reply, Role
 from dgm.meta.trajectories import TRACE, form_of
 
@@ -96,7 +95,7 @@ def _find_evaluations(run: Run, agent: Agent | None) -> Sequence[tuple[ActionId,
     withdrawn = run.store.withdrawn(run.tree.seq)
     newest = {
         event.action: event.outcome
-        for seq, _, event in read_events(run, "task_graded")
+        for seq, event in ((item.seq, item.event) for item in run.store.read(0, run.tree.seq))
         if isinstance(event, TaskGraded) and seq not in withdrawn
     }
     wanted = [item for item in newest.items() if agent is None or item[1].agent == agent.id]
@@ -143,7 +142,7 @@ def _build_document(
     }
     answered = dict(sorted(answered.items()))
     events = [call.event for call in answered.values()]
-    reader = CallReader(run.store, run.traces)
+    reader = CallReader(run.store)
     threads = collect_threads((event.number, *reader.exchange(event)) for event in events)
     steps = _Steps(answered)
     for number, thread in enumerate(threads, 1):

@@ -24,22 +24,14 @@ from dgm.archive.events import (
     RunStarted,
 )
 from dgm.archive.journal import CallReader, CallWriter
+from dgm.archive.log import Write
 from dgm.archive.run import Run
-from dgm.archive.store import Write
 from dgm.archive.volatile_text import Conditions
 from dgm.domain import ActionId, Evaluate, Usage
 from dgm.errors import Infrastructure
 from dgm.messages import BegunCall, CallKey, CutCall, Exchange, PaidCall
 from dgm.models.check import overrun_warning
 
-_NUMBERS = """
-SELECT json_extract(body, '$.number'), kind = 'model_called' FROM events
-WHERE action = ? AND kind IN ('call_started', 'model_called')
-"""
-_NOTED = """
-SELECT 1 FROM events WHERE kind = 'call_refused'
-AND json_extract(body, '$.code') = ? AND json_extract(body, '$.message') = ? LIMIT 1
-"""
 _SHOWN = 500
 """Characters kept of a refusal's message, which may quote the agent's input."""
 
@@ -61,7 +53,7 @@ class RunJournal:
         self._run = run
         self._told = told
         self._kernels: Sequence[str] | None = None
-        self._noted: set[str] = set()
+        self._noted: set[tuple[str, str]] | None = None
         self._settled: set[CallKey] = set()
         self._calls = CallWriter()
         self._waiting: SimpleQueue[_Entry] = SimpleQueue()
@@ -69,10 +61,10 @@ class RunJournal:
 
     def numbers(self, action: ActionId) -> tuple[int, Collection[int]]:
         """Return the highest number of the action's calls, or 0, and the numbers of those that are answered."""
-        calls = self._run.store.query(_NUMBERS, (action,))
-        return max((number for number, _ in calls), default=0), {
-            number for number, answered in calls if answered
-        }
+        events = [item.event for item in self._run.store.events_of_action(action)]
+        answered = {event.number for event in events if isinstance(event, ModelCalled)}
+        started = {event.number for event in events if isinstance(event, CallStarted)}
+        return max(answered | started, default=0), answered
 
     def recall(self, action: ActionId, numbers: Collection[int]) -> tuple[Sequence[Exchange], Conditions]:
         """Return the action's recorded exchanges of these numbers, in the order of its calls, and their conditions.
@@ -82,18 +74,17 @@ class RunJournal:
         Raises:
             ArchiveCorrupt: an exchange is missing or damaged.
         """
-        store, reader = self._run.store, CallReader(self._run.store, self._run.traces)
+        store, reader = self._run.store, CallReader(self._run.store)
         calls = [call for call in store.calls(action) if call.number in numbers] if numbers else []
         found = [Exchange(call.number, reader.request(call), reader.reply(call)) for call in calls]
         if self._kernels is None:
-            sessions = (item.event for item in store.select("kind = 'run_started'"))
-            self._kernels = [event.kernel for event in sessions if isinstance(event, RunStarted)]
+            self._kernels = [event.kernel for event in store.events(RunStarted)]
         moments = store.query("SELECT at FROM events WHERE action = ?", (action,))
         return found, Conditions.at(*(at for (at,) in moments), kernels=self._kernels)
 
     def cut_calls(self, action: ActionId) -> Sequence[CutCall]:
         """Return the action's calls that the death of a process cut off; raises as ``recall``."""
-        reader = CallReader(self._run.store, self._run.traces)
+        reader = CallReader(self._run.store)
         return [
             CutCall(number, reader.request(call), call.model, call.role, call.usage)
             for (whose, number), call in sorted(self._run.tree.model_calls.cut.items())
@@ -187,8 +178,8 @@ class RunJournal:
         """Count every call that a dead process had begun at its worst case; call once, before the first call."""
         opened = list(self._run.tree.model_calls.open.values())
         booked = [
-            CallBooked(one.action, one.number, one.model, one.role, one.most, open=True, request=one.request)
-            for one in opened
+            CallBooked(call.action, call.number, call.model, call.role, call.most, open=True)
+            for call in opened
         ]
         if booked:
             self._run.append_many(booked)
@@ -220,6 +211,8 @@ class RunJournal:
             agent = what.agent if isinstance(what, Evaluate) else what.parents[0]
             message = f"agent {agent}: {message}"
         message = message[:_SHOWN]
-        if message not in self._noted and not self._run.store.query(_NOTED, (code, message)):
+        if self._noted is None:
+            self._noted = {(event.code, event.message) for event in self._run.store.events(CallRefused)}
+        if (code, message) not in self._noted:
             self._tell(CallRefused(action, role, status, code, message))
-        self._noted.add(message)
+            self._noted.add((code, message))

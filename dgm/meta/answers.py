@@ -194,8 +194,8 @@ def read_answer(kind: type[A], text: str) -> A:
         raise MalformedAnswer("a string holds half a surrogate pair") from error
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise MalformedAnswer(f"{place!r}: {first['msg'].removeprefix('Value error, ')}") from error
+        key = ".".join(str(part) for part in first["loc"])
+        raise MalformedAnswer(f"{key!r}: {first['msg'].removeprefix('Value error, ')}") from error
     except RecursionError as error:
         raise MalformedAnswer("the JSON is nested too deep") from error
 

@@ -117,10 +117,10 @@ def _list_files(
 ) -> Iterator[tuple[str, bytes]]:
     """Yield path and content of all files but the index, the most important first."""
     for member in agents:
-        place = f"agents/{member.agent.id}"
         agent = member.agent
+        top = f"agents/{agent.id}"
         yield (
-            f"{place}/README.md",
+            f"{top}/README.md",
             _encode_lines(
                 f"# Agent {agent.id}\n",
                 f"- {_descent(member)}",
@@ -130,21 +130,21 @@ def _list_files(
             ),
         )
         rows = (f"- {task}: {verdict}" for task, verdict in sorted(member.verdicts.items()))
-        yield f"{place}/verdicts.md", _encode_lines("# What it solved, first attempts\n", *rows)
+        yield f"{top}/verdicts.md", _encode_lines("# What it solved, first attempts\n", *rows)
     for member in agents:
-        place = f"agents/{member.agent.id}"
-        own = _cases_of(member.agent.id, cases)
+        top = f"agents/{member.agent.id}"
+        agent_cases = _cases_of(member.agent.id, cases)
         is_first = member is agents[0]
-        for case in own:
-            folder = f"{'' if is_first else f'{place}/'}cases/{_case_name(case)}"
+        for case in agent_cases:
+            folder = f"{'' if is_first else f'{top}/'}cases/{_case_name(case)}"
             yield f"{folder}/problem.md", case.problem.encode()
             yield from ((f"{folder}/{file}", case.traces[name]) for name, file in CASE_FILES.items())
-        if prompts := next(filter(None, (case.traces.get("prompts") for case in own)), b""):
-            yield f"{place}/{PROMPTS_FILE}", prompts
+        if prompts := next(filter(None, (case.traces.get("prompts") for case in agent_cases)), b""):
+            yield f"{top}/{PROMPTS_FILE}", prompts
         if member.change:
-            yield f"{place}/change.diff", member.change
+            yield f"{top}/change.diff", member.change
         if with_first_source or not is_first:
-            yield from ((f"{place}/source/{path}", data) for path, data in plain(member.source).items())
+            yield from ((f"{top}/source/{path}", data) for path, data in plain(member.source).items())
 
 
 def _index(

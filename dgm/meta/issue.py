@@ -228,9 +228,9 @@ def _verdict_table(me: Member, others: Sequence[Member]) -> bytes:
 
 def _cases_by_verdict(brief: Brief) -> tuple[Sequence[Case], Sequence[Case]]:
     """Return the first parent's failed and solved cases."""
-    own = [case for case in brief.cases if case.evaluation.agent == brief.parents[0].agent.id]
-    failed = [case for case in own if case.evaluation.verdict is Verdict.UNRESOLVED]
-    return failed, [case for case in own if case.evaluation.verdict is Verdict.RESOLVED]
+    cases = [case for case in brief.cases if case.evaluation.agent == brief.parents[0].agent.id]
+    failed = [case for case in cases if case.evaluation.verdict is Verdict.UNRESOLVED]
+    return failed, [case for case in cases if case.evaluation.verdict is Verdict.RESOLVED]
 
 
 def _describe_last_change(agent: Agent) -> str:

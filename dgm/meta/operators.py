@@ -81,7 +81,10 @@ def open_operators(
 
 def needs_of(operators: Mapping[str, Operator]) -> Mapping[str, Needs]:
     """Return each operator's needs from the archive, by name."""
-    return {name: made.needs if isinstance(made, Needing) else Needs() for name, made in operators.items()}
+    return {
+        name: operator.needs if isinstance(operator, Needing) else Needs()
+        for name, operator in operators.items()
+    }
 
 
 def choose_editor(contract: Contract, source: Snapshot, frozen: Snapshot | None) -> Snapshot:

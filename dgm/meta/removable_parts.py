@@ -105,13 +105,13 @@ def _settings_parts(source: Snapshot, path: str) -> NamedVariants:
                 rest = deepcopy(settings)
                 hooks = rest["hooks"]
                 del hooks[event][at]["hooks"][number]
-                hooks[event] = [each for each in hooks[event] if each["hooks"]]
-                rest["hooks"] = {name: left for name, left in hooks.items() if left}
+                hooks[event] = [group for group in hooks[event] if group["hooks"]]
+                rest["hooks"] = {name: groups for name, groups in hooks.items() if groups}
                 command = hook.get("command", "")
                 script = max(
                     (file for file in source if "/" in file and file in command), key=len, default=""
                 )
-                left = _with_text(source, path, json.dumps(rest, indent=2) + "\n")
+                variant = _with_text(source, path, json.dumps(rest, indent=2) + "\n")
                 label = PurePosixPath(script or command).name[:NAME_CHARS]
                 shared = script in json.dumps(rest)
-                yield f"{path}#{event} {label}", left if shared else _without_files(left, script)
+                yield f"{path}#{event} {label}", variant if shared else _without_files(variant, script)

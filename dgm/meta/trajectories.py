@@ -97,8 +97,8 @@ def form_of(data: bytes) -> TrajectoryForm:
     """Return the form of a trajectory that ``read_trajectory`` reads."""
     value, is_lines = _parse(data)
     if isinstance(value, dict):
-        given = (value.get("trajectory_format"), value.get("schema_version"))
-        names = [name for name in given if isinstance(name, str) and 0 < len(name) <= _NAME_CHARS]
+        formats = (value.get("trajectory_format"), value.get("schema_version"))
+        names = [name for name in formats if isinstance(name, str) and 0 < len(name) <= _NAME_CHARS]
         return TrajectoryForm((names or [_container(value)])[0], is_lines)
     items = _items(value or ())
     is_log = any("role" not in item and _message_of(item) is not item for item in items)

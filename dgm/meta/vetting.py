@@ -29,6 +29,8 @@ from dgm.protocols import Completed, Grade, Job, JobKind, Work, Workbench
 DRY_RUN = "This is a dry run: change nothing and say DONE."
 DRY_WORKSPACE: Snapshot = {"README.md": Entry(b"An empty project.\n")}
 """The repository of a rehearsed solve job."""
+TIME_OUT = "time-out"
+"""The cause of a fault by a limit of time."""
 
 log = logging.getLogger(__name__)
 
@@ -47,10 +49,10 @@ class DryRuns:
         """Run the agent's self-check; it must exit 0 in time. Return how it ended."""
         done = await self.bench.check(source)
         if done.timed_out:
-            raise AgentFault("check", f"the self-check {self._describe_timeout(done)}", done.output)
+            raise AgentFault("check", f"the self-check {self._describe_timeout(done)}", done.output, TIME_OUT)
         if done.exit_code != 0:
             reason = f"the self-check exits {done.exit_code}: {last_line(done.output)}"
-            raise AgentFault("check", reason, done.output)
+            raise AgentFault("check", reason, done.output, _exception_of(done))
         return done
 
     async def start_improve(self, source: Snapshot) -> None:
@@ -65,14 +67,17 @@ class DryRuns:
         work = await self.bench.work(job)
         done = work.completed
         if done.timed_out:
+            cause = TIME_OUT
             reason = f"{name}, to which the model only says DONE, {self._describe_timeout(done)}"
         elif work.calls == 0:
+            cause = "no call"
             reason = f"{name} never asks the model (exit {done.exit_code}: {last_line(done.output)})"
         elif done.exit_code != 0 and b"Traceback (most recent call last)" in done.output:
+            cause = _exception_of(done)
             reason = f"{name} crashes: {last_line(done.output)}"
         else:
             return
-        raise AgentFault("improve", reason, done.output)
+        raise AgentFault("improve", reason, done.output, cause)
 
     async def start_solve(self, source: Snapshot) -> Work | None:
         """Start a solve job; the agent must reach its first request.
@@ -279,3 +284,8 @@ def last_line(output: bytes) -> str:
     lines = [line for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
     text = lines[-1].strip() if lines else "no output"
     return "".join(c if c.isprintable() else "\ufffd" for c in text)[:160]
+
+
+def _exception_of(done: Completed) -> str:
+    """Return the first word of the program's last line, the exception's name if it ended by one."""
+    return (last_line(done.output).split(maxsplit=1) or [""])[0].rstrip(":")[:80]

@@ -32,7 +32,11 @@ def hgm(view: View, rng: Random) -> Plan:
     left out.
     """
     budget = view.tree.budget.evaluations
-    tau = budget / max(view.left, 1) if budget is not None and view.left is not None else 1.0
+    tau = (
+        budget / max(view.evaluations_left, 1)
+        if budget is not None and view.evaluations_left is not None
+        else 1.0
+    )
     return Plan(
         expand=may_widen(view),
         parent=lambda: draw_beta(

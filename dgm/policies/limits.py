@@ -61,8 +61,8 @@ def may_expand(tree: Tree) -> bool:
     limit = tree.budget.agents
     if not _has_fertile_agent(tree) or len(tree.waiting) >= WAITING:
         return False
-    left = evaluations_left(tree)
-    if left is not None and left < tree.budget.expansion_cost:
+    remaining = evaluations_left(tree)
+    if remaining is not None and remaining < tree.budget.expansion_cost:
         return False
     return limit is None or agents_begun(tree) < limit
 
@@ -92,10 +92,10 @@ def evaluations_left(tree: Tree) -> float | None:
 def share_left(tree: Tree) -> float:
     """Return the smallest remaining share of all budgets, from 1.0 down to 0.0; 1.0 where there is no budget."""
     budget = tree.budget
-    left = evaluations_left(tree)
+    remaining = evaluations_left(tree)
     shares = [1.0]
-    if left is not None and budget.evaluations:
-        shares.append(left / budget.evaluations)
+    if remaining is not None and budget.evaluations:
+        shares.append(remaining / budget.evaluations)
     for used, limit in (
         (tree.spend.usd, budget.usd),
         (tree.spend.tokens, budget.tokens),

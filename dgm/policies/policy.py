@@ -25,6 +25,7 @@ F = TypeVar("F", bound=Callable[..., object])
 Ints = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
 Flags = NDArray[np.bool_]
+AnyId = int | np.integer[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +34,9 @@ class Plan:
 
     expand: bool
     """Whether a child comes before an evaluation."""
-    parent: Callable[[], AgentId | None]
+    parent: Callable[[], AnyId | None]
     """Chooses a parent among ``view.fertile``; None if nobody should have a child now."""
-    agent: Callable[[], AgentId | None]
+    agent: Callable[[], AnyId | None]
     """Chooses an agent to evaluate among ``view.open``; None if nobody should be evaluated now."""
     task: Callable[[AgentId], TaskId] | None = None
     """Chooses one of ``view.untried(agent)``; None: at random."""
@@ -59,7 +60,7 @@ class View:
         self.stillborn = sum(tree.stillborn.values())
         self.busy = limits.is_busy(tree)
         """Whether anything is under way or waits."""
-        self.left = limits.evaluations_left(tree)
+        self.evaluations_left = limits.evaluations_left(tree)
         """Evaluations that the budget still has; None without such a budget."""
 
     @cached_property
@@ -263,19 +264,20 @@ class PlannedPolicy:
             if child is not None:
                 return child
             may_expand = False
-        agent = plan.agent()
-        if agent is None:
+        chosen = plan.agent()
+        if chosen is None:
             child = self._expand(plan, view, rng) if may_expand else None
             if child is not None or view.busy:
                 return child
-            agent = view.best_open()
-        if agent is None:
+            chosen = view.best_open()
+        if chosen is None:
             return None
+        agent = AgentId(int(chosen))
         return Evaluate(agent, plan.task(agent) if plan.task else rng.choice(view.untried(agent)))
 
     def _expand(self, plan: Plan, view: View, rng: Random) -> Expand | None:
         parent = plan.parent()
-        return None if parent is None else self._operators.choose(view.tree, parent, rng)
+        return None if parent is None else self._operators.choose(view.tree, AgentId(int(parent)), rng)
 
     def _start_family(self, wanted: Evaluate, view: View, rng: Random) -> Action | None:
         """Return a child of the seed where an evaluation of a lone seed would take too much of the budget."""

@@ -319,13 +319,12 @@ def passed_batch(view: View, agent: AgentId) -> bool:
     parents = view.tree.agents[agent].parents
     if not parents:
         return True
-    own, other = view.tree.verdicts(agent), view.tree.verdicts(parents[0])
-    batch = list(islice((task for task in own if own[task] is not None), BATCH))
-    both = [task for task in batch if other.get(task) is not None]
-    gain = sum(own[task] is Verdict.RESOLVED for task in both) - sum(
-        other[task] is Verdict.RESOLVED for task in both
-    )
-    return len(batch) == min(BATCH, len(view.tasks)) and gain > 0
+    verdicts, of_parent = view.tree.verdicts(agent), view.tree.verdicts(parents[0])
+    batch = list(islice((task for task in verdicts if verdicts[task] is not None), BATCH))
+    both = [task for task in batch if of_parent.get(task) is not None]
+    solved = sum(verdicts[task] is Verdict.RESOLVED for task in both)
+    solved_by_parent = sum(of_parent[task] is Verdict.RESOLVED for task in both)
+    return len(batch) == min(BATCH, len(view.tasks)) and solved > solved_by_parent
 
 
 def front_members(view: View) -> tuple[Ints, Floats]:

@@ -112,8 +112,8 @@ def _open(name: str, context: PolicyContext) -> "tuple[Decide, object]":
 
 
 def _parts(policy: PolicySettings) -> Mapping[str, str]:
-    given = {setting: getattr(policy, setting) for setting in PARTS}
-    return {setting: PART_NAMES.get(name, name) for setting, name in given.items() if name}
+    names = {setting: getattr(policy, setting) for setting in PARTS}
+    return {setting: PART_NAMES.get(name, name) for setting, name in names.items() if name}
 
 
 def refuse_idle(policy: PolicySettings) -> None:

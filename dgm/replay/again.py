@@ -13,9 +13,8 @@ from tempfile import TemporaryDirectory
 
 from dgm import assemble
 from dgm.analysis.lineage import Lineage
-from dgm.archive.config_shape import RunKind
 from dgm.archive.events import TaskGraded
-from dgm.archive.run import Run
+from dgm.archive.run import Run, RunKind
 from dgm.archive.traces import Traces
 from dgm.archive.verifying import check_descent
 from dgm.archive.volatile_text import mask_text
@@ -246,7 +245,7 @@ async def _perform_step(replayer: Replayer, agent: Agent) -> Outcome:
     if agent.action:
         starts = run.store.starts_of_action(agent.action)
         if not starts:
-            raise ArchiveCorrupt(f"{run.folder / 'events.db'}: action {agent.action} was never started")
+            raise ArchiveCorrupt(f"{run.folder / 'run.db'}: action {agent.action} was never started")
         return await worker.perform(agent.action, starts[-1][1])
     parents = [run.tree.agents[parent].commit for parent in agent.parents]
     source = await asyncio.to_thread(run.repository.source, agent.commit)

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from dgm import assemble
 from dgm.analysis.budgets import Reason, has_evaluation_room
-from dgm.archive.config_shape import RunKind
 from dgm.archive.events import ActionStarted, Recorded, RunStopped
-from dgm.archive.run import Run
+from dgm.archive.run import Run, RunKind
 from dgm.archive.tree import Tree
 from dgm.config import Settings
 from dgm.domain import Action, ActionId, Evaluate

@@ -7,9 +7,8 @@ from typing import Any
 from dgm.archive.events import Event, Recorded
 from dgm.archive.repository import AgentRepository, make_repository
 from dgm.archive.run import Run
-from dgm.archive.traces import Traces
 from dgm.config import Settings
-from dgm.domain import ActionId, Digest, Usage
+from dgm.domain import ActionId, Usage
 from dgm.errors import DgmError
 from dgm.gateway.journal import RunJournal
 from dgm.messages import BegunCall, CutCall, PaidCall
@@ -91,7 +90,6 @@ class ReplayRun(Run):
         make_repository(folder / "agents.git")
         # It finds the recorded objects without copying them.
         self.repository = AgentRepository(folder / "agents.git", recorded.folder / "agents.git")
-        self.traces = _LayeredTraces(folder / "traces", recorded.traces)
 
     def append(self, event: Event) -> Recorded:
         """Refuse the event: a replay writes no events.
@@ -105,14 +103,3 @@ class ReplayRun(Run):
         """Refuse the events; raise as ``append``."""
         names = ", ".join(type(event).__name__ for event in events)
         raise DgmError(f"{self.name}: a replay writes nothing into the run that it replays ({names})")
-
-
-class _LayeredTraces(Traces):
-    """New traces on top of those of a recorded run."""
-
-    def __init__(self, folder: Path, below: Traces) -> None:
-        super().__init__(folder)
-        self._below = below
-
-    def get(self, digest: Digest) -> bytes:
-        return super().get(digest) if self._path(digest).exists() else self._below.get(digest)

@@ -3,20 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dgm.archive.events import TaskGraded
 from dgm.archive.run import Run
 from dgm.benchmarks.formats import FORMATS, format_of
 from dgm.config import Settings
-from dgm.domain import ActionId, Budget
+from dgm.domain import Budget, Verdict
 from dgm.models.choose import all_names, names_by_role
 from dgm.models.pricing import Price
 from dgm.search.start import prices_of
 
 TRIES = 200
 """Maximum number of the newest graded evaluations that are read."""
-_GRADED = """
-SELECT action, coalesce(json_extract(body, '$.seconds'), 0.0) FROM events
-WHERE kind = 'task_graded' AND json_extract(body, '$.verdict') <> 'invalid' AND seq <= ? ORDER BY seq DESC LIMIT ?
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,5 +114,9 @@ def solver_price(settings: Settings) -> tuple[str, Price] | None:
 
 def tries_of(run: Run) -> Sequence[EvaluationSample]:
     """Return the cost and time of each of the newest graded evaluations, over all its tries."""
-    rows = run.store.query(_GRADED, (run.tree.seq, TRIES))
-    return [EvaluationSample(run.tree.spend_of(ActionId(action)).usd, seconds) for action, seconds in rows]
+    events = run.store.events(TaskGraded, until=run.tree.seq)
+    graded = [event for event in events if event.outcome.verdict is not Verdict.INVALID]
+    return [
+        EvaluationSample(run.tree.spend_of(event.action).usd, event.outcome.cost.seconds)
+        for event in graded[: -TRIES - 1 : -1]
+    ]

@@ -77,7 +77,7 @@ def _find_void_calls(run: Run, events: Sequence[Recorded]) -> tuple[list[int], s
 
     A refusal that a change of the settings may end is not recorded as an answer: its call is booked at nothing.
     """
-    reader = CallReader(run.store, run.traces)
+    reader = CallReader(run.store)
     void: list[int] = []
     refused, booked, why = False, False, ""
     for item in events:

@@ -9,8 +9,10 @@ import heapq
 import math
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
+
+from msgspec.structs import replace
 
 from dgm.archive.events import AgentBorn, AgentStillborn, ChildProposed
 from dgm.archive.history import evaluations_of

@@ -1,7 +1,6 @@
 """Worlds that cost nothing, and trials of policies in them, by the same loop that performs real searches."""
 
-from dgm.archive.config_shape import RunKind
-from dgm.archive.run import Run
+from dgm.archive.run import Run, RunKind
 from dgm.errors import Hint, UserError
 
 

@@ -15,9 +15,8 @@ from pathlib import Path
 
 from dgm import __version__
 from dgm.analysis.budgets import Reason
-from dgm.archive.config_shape import RunKind
 from dgm.archive.events import Recorded, RunStarted
-from dgm.archive.run import Run
+from dgm.archive.run import Run, RunKind
 from dgm.config import Settings
 from dgm.domain import ActionId, Agent, Born, CommitId, Entry
 from dgm.errors import Infrastructure, UserError

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from dgm.archive.log import FILE
 from dgm.domain import AgentId, Tally
 from dgm.errors import DgmError, Infrastructure
 
@@ -190,6 +191,6 @@ def _import_panes() -> None:
 
 def _read_inode(folder: Path) -> int | None:
     try:
-        return (folder / "events.db").stat().st_ino
+        return (folder / FILE).stat().st_ino
     except OSError:
         return None

@@ -344,9 +344,7 @@ class TreePane(Pane):
         """Find agents by number, commit, operator or rationale; without one, those that tried a task of that name."""
         if words != self._words:
             self._words = words
-            self._matches = await self.browser.reader.ask(
-                lambda run: find_matching(run.store, words, run.tree.seq)
-            )
+            self._matches = await self.browser.reader.ask(lambda run: find_matching(run.tree, words))
             self.agents.matches = frozenset(self._matches)
             self.agents.redraw()
         here = -1 if self.agents.agent is None else self.agents.agent

@@ -12,11 +12,10 @@ from typing import Any, Literal
 from pydantic import Field
 
 from dgm.analysis.best import best_of
-from dgm.archive.config_shape import RunKind
 from dgm.archive.finding import archive_folders, find_run, find_runs_in
 from dgm.archive.history import LIVING, state
 from dgm.archive.identity import identity_of
-from dgm.archive.run import Run
+from dgm.archive.run import Run, RunKind
 from dgm.benchmarks.grader_version import differ_in_grader, name_grader
 from dgm.config.resolving import leaves
 from dgm.domain import Agent, Tally, TaskId, Verdict

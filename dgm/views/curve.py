@@ -10,22 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dgm.analysis.best import best_in
-from dgm.archive.events import TaskGraded
+from dgm.archive.events import CallBooked, ModelCalled, ModelLearned, RunStarted, TaskGraded
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree, Watch
 from dgm.domain import AgentId, Tally, Verdict
 from dgm.stats import lower_bound
 
-_ROWS = """
-SELECT seq, at, kind,
-    CASE kind WHEN 'task_graded' THEN json_extract(body, '$.agent') END,
-    CASE kind WHEN 'task_graded' THEN json_extract(body, '$.verdict')
-              ELSE json_extract(body, '$.usage[1]') + json_extract(body, '$.usage[2]') END,
-    json_extract(body, '$.usage[3]')
-FROM events WHERE seq <= ? ORDER BY seq
-"""
-SPENDING = ("model_called", "call_booked", "model_learned")
-"""Kinds of event that report the usage of models."""
 MOMENTS = 300
 """Maximum number of recommendations; one takes some milliseconds in a run of many agents."""
 
@@ -57,16 +47,17 @@ def compute_curve(run: Run, most: int = 400) -> Sequence[CurvePoint]:
     tallies: dict[int, Tally] = {}
     ranking: list[tuple[float, int, int]] = []
     usd, tokens, evaluations, shown = 0.0, 0, 0, None
-    for seq, at, kind, agent, value, cost in run.store.query(_ROWS, (run.tree.seq,)):
-        if kind == "run_started":
-            watch.begin(at)
-        watch.passed(at)
-        if kind in SPENDING:
-            tokens, usd = tokens + value, usd + cost
-        elif kind == "task_graded" and value in ("resolved", "unresolved") and seq not in withdrawn:
+    for item in run.store.read(0, run.tree.seq):
+        event = item.event
+        if isinstance(event, RunStarted):
+            watch.begin(item.at)
+        watch.passed(item.at)
+        if isinstance(event, ModelCalled | CallBooked | ModelLearned):
+            tokens, usd = tokens + event.usage.tokens, usd + event.usage.usd
+        elif isinstance(event, TaskGraded) and event.outcome.tally.n and item.seq not in withdrawn:
             evaluations += 1
-            tally = tallies.get(agent, Tally()) + Tally(int(value == "resolved"), int(value != "resolved"))
-            tallies[agent] = tally
+            agent = event.outcome.agent
+            tallies[agent] = tally = tallies.get(agent, Tally()) + event.outcome.tally
             heapq.heappush(ranking, (-lower_bound(tally), -tally.n, agent))
             while tallies[ranking[0][2]].n != -ranking[0][1]:
                 heapq.heappop(ranking)  # outdated

@@ -1,12 +1,12 @@
 """Events of a run's log: as they are stored, with a sentence for those that a user wants to see."""
 
-import json
 from collections.abc import Iterator
 from enum import StrEnum
 from typing import Any, Self
 
+import msgspec
+
 from dgm.archive.changes import format_assignments
-from dgm.archive.codec import encode
 from dgm.archive.events import (
     ActionLost,
     AgentBorn,
@@ -25,6 +25,8 @@ from dgm.archive.events import (
     RunStopped,
     TaskGraded,
     VerdictWithdrawn,
+    action_of,
+    kind_of,
 )
 from dgm.archive.history import follow_log
 from dgm.archive.run import Run
@@ -62,14 +64,13 @@ class EventView(View):
     @classmethod
     def of(cls, recorded: Recorded) -> Self:
         """Return the view of an event."""
-        kind, action, body = encode(recorded.event)
         level, message = describe(recorded.event, recorded.at)
         return cls(
             seq=recorded.seq,
             at=recorded.at,
-            kind=kind,
-            action=action,
-            body=json.loads(body),
+            kind=kind_of(recorded.event),
+            action=action_of(recorded.event),
+            body=msgspec.to_builtins(recorded.event),
             level=level,
             message=message,
         )

@@ -4,10 +4,20 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from dgm.analysis.budgets import sum_evaluations_spent
+from dgm.archive.events import (
+    AgentBorn,
+    AgentStillborn,
+    CallBooked,
+    ChildProposed,
+    Event,
+    ModelCalled,
+    ModelLearned,
+    TaskGraded,
+)
 from dgm.archive.live import read_live
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
-from dgm.domain import Action, ActionId, AgentId, Budget, Evaluate
+from dgm.domain import NO_ACTION, Action, ActionId, AgentId, Budget, Evaluate, Stillborn
 from dgm.views.values import View
 
 WINDOW_S = 1_800.0
@@ -18,18 +28,6 @@ LEAST_STEPS = 3
 """Fewer ended actions than this give no rates."""
 
 _OF_ACTION = "SELECT at, kind FROM events WHERE action = ? ORDER BY seq"
-# The seed's birth belongs to action 0; a child that a user decided on ended when it was proposed.
-_RECENT = """
-SELECT count(*),
-    sum(kind = 'task_graded' AND json_extract(body, '$.verdict') <> 'invalid'),
-    sum(action > 0 AND kind IN ('agent_born', 'agent_stillborn', 'child_proposed')
-        AND coalesce(json_extract(body, '$.decided'), '') = ''),
-    sum(CASE WHEN kind IN ('model_called', 'call_booked', 'model_learned')
-        THEN coalesce(json_extract(body, '$.usage[1]'), 0) + coalesce(json_extract(body, '$.usage[2]'), 0) END),
-    sum(CASE WHEN kind IN ('model_called', 'call_booked', 'model_learned')
-        THEN coalesce(json_extract(body, '$.usage[3]'), 0) END)
-FROM events WHERE seq >= ? AND seq <= ?
-"""
 
 
 class ActionView(View):
@@ -205,22 +203,36 @@ def measure_rates(run: Run, now: float) -> RatesView | None:
     while True:
         start = max(began, now - window_s)
         first = _first_event_since(run, start)
-        events, evaluations, expansions, tokens, usd = run.store.query(_RECENT, (first, run.tree.seq))[0]
-        ended = (evaluations or 0) + (expansions or 0)
+        events = [item.event for item in run.store.read(first - 1, run.tree.seq + 1 - first)]
+        evaluations = sum(isinstance(e, TaskGraded) and e.outcome.tally.n for e in events)
+        expansions = sum(map(_ends_expansion, events))
+        ended = evaluations + expansions
         if ended >= WINDOW_STEPS or start <= began:
             break
         window_s *= 4
     if ended < LEAST_STEPS or now <= start:
         return None
     per_hour = 3600.0 / (now - start)
+    usages = [e.usage for e in events if isinstance(e, ModelCalled | CallBooked | ModelLearned)]
     return RatesView(
         window_s=now - start,
-        events_per_hour=events * per_hour,
-        evaluations_per_hour=(evaluations or 0) * per_hour,
-        expansions_per_hour=(expansions or 0) * per_hour,
-        tokens_per_second=(tokens or 0) / (now - start),
-        usd_per_hour=(usd or 0.0) * per_hour,
+        events_per_hour=len(events) * per_hour,
+        evaluations_per_hour=evaluations * per_hour,
+        expansions_per_hour=expansions * per_hour,
+        tokens_per_second=sum(usage.tokens for usage in usages) / (now - start),
+        usd_per_hour=sum(usage.usd for usage in usages) * per_hour,
     )
+
+
+def _ends_expansion(event: Event) -> bool:
+    """Return whether an expansion ended; a child that a user decided on ended when it was proposed."""
+    match event:
+        case ChildProposed():
+            return True
+        case AgentBorn(action, decided=decided) | AgentStillborn(action, Stillborn(decided=decided)):
+            return action > NO_ACTION and not decided
+        case _:
+            return False
 
 
 def _first_event_since(run: Run, start: float) -> int:

@@ -2,19 +2,43 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Self
+from typing import Annotated, Any, Self
+
+from msgspec import structs
+from pydantic import InstanceOf, PlainSerializer
 
 from dgm.analysis.budgets import Ending, Reason
 from dgm.archive.run import Run
-from dgm.domain import AgentId, TaskId, Verdict
+from dgm.domain import Action, AgentId, Evaluate, Expand, TaskId, Verdict
 from dgm.evaluation.results import compare_verdicts
 from dgm.replay.again import EvaluationAgain, StepAgain
 from dgm.replay.compare import Divergence, Match
-from dgm.replay.decisions import Decision, Decisions
+from dgm.replay.decisions import Decisions
 from dgm.views.evaluation import FAILED, LIMIT, PairedTallies
 from dgm.views.values import UsageView, View
 
 FAILURES = (Match.DIFFERENT, Match.NOT_PERFORMED)
+
+
+def _action_fields(action: Action | None) -> dict[str, Any] | None:
+    return None if action is None else structs.asdict(action)
+
+
+ActionField = Annotated[
+    InstanceOf[Expand] | InstanceOf[Evaluate] | None, PlainSerializer(_action_fields, dict[str, Any] | None)
+]
+
+
+class DecisionView(View):
+    """One question that now has another answer."""
+
+    seq: int
+    """Number of the event that the question led to."""
+    action: int
+    did: ActionField
+    """The run's action; None if the run ended because nothing was left to do."""
+    says: ActionField
+    """The policy's answer now; None if it would wait or end."""
 
 
 class DecisionsReplay(View):
@@ -26,19 +50,20 @@ class DecisionsReplay(View):
     asked: int
     """Number of decisions."""
     differing: int
-    first: Decision | None
+    first: DecisionView | None
     """The first decision that differs."""
     seconds: float
 
     @classmethod
     def of(cls, run: Run, decisions: Decisions) -> Self:
         """Return the view of repeated decisions."""
+        first = decisions.first
         return cls(
             run=run.name,
             identical=not decisions.differing,
             asked=decisions.asked,
             differing=decisions.differing,
-            first=decisions.first,
+            first=None if first is None else DecisionView.model_validate(first, from_attributes=True),
             seconds=decisions.seconds,
         )
 

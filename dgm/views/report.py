@@ -1,6 +1,5 @@
 """The report of one run: is the best agent better than the seed, by how much, at what cost, and how it came about."""
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
@@ -11,13 +10,13 @@ from dgm.analysis.accounts import Purpose
 from dgm.analysis.best import best_of
 from dgm.analysis.lineage import Lineage
 from dgm.analysis.operator_accounts import OperatorLine, operators_of
-from dgm.archive.config_shape import RunKind
+from dgm.archive.events import ActionStarted, traces_of
 from dgm.archive.history import state
 from dgm.archive.identity import identity_of
-from dgm.archive.run import Run
+from dgm.archive.run import Run, RunKind
 from dgm.archive.tree import Tree
 from dgm.benchmarks.grader_version import name_grader
-from dgm.domain import SEED, ActionId, AgentId, Usage
+from dgm.domain import SEED, AgentId, Evaluate, Usage
 from dgm.errors import ArchiveCorrupt, UserError
 from dgm.evaluation.control import FOLDER
 from dgm.stats import best_of_many
@@ -40,14 +39,6 @@ REPEATING = ("offline", "recorded")
 """Models that give equal answers to equal requests."""
 NODES, POINTS = 2_000, 400
 """Maximum number of agents in the tree, and of points of the curve."""
-_STARTS = """
-SELECT DISTINCT action, json_extract(body, '$.task') IS NULL
-FROM events WHERE kind = 'action_started' AND seq <= ?
-"""
-_NAMED = """
-SELECT DISTINCT trace.value FROM events, json_each(events.body, '$.traces') AS trace
-WHERE kind IN ('task_graded', 'agent_born', 'agent_stillborn', 'child_proposed') AND seq <= ?
-"""
 
 
 class ChosenView(View):
@@ -363,9 +354,9 @@ def _read_spend(run: Run) -> SearchSpend:
     births = {agent.action for agent in tree.agents}
     unfinished = {*tree.waiting, *tree.pending, *tree.to_redo()}
     purposes: dict[Purpose, Usage] = {}
-    for number, expands in run.store.query(_STARTS, (tree.seq,)):
-        action = ActionId(number)
-        if not expands:
+    starts = {event.id: event.action for event in run.store.events(ActionStarted, until=tree.seq)}
+    for action, what in starts.items():
+        if isinstance(what, Evaluate):
             purpose = Purpose.EVALUATING
         elif action in births:
             purpose = Purpose.MAKING
@@ -412,11 +403,8 @@ def grader_notes(run: Run) -> Sequence[str]:
 
 def _missing_traces(run: Run) -> Sequence[str]:
     """Return a sentence if traces are missing; their content is not read."""
-    named = {digest for (digest,) in run.store.query(_NAMED, (run.tree.seq,))}
-    present: set[str] = set()
-    # Listing folders is cheaper than asking for each trace.
-    for folder, _, files in os.walk(run.folder / "traces"):
-        present.update(Path(folder).name + name.removesuffix(".z") for name in files)
+    named = {digest for item in run.store.read(0, run.tree.seq) for digest in traces_of(item.event)}
+    present = {digest for (digest,) in run.store.query("SELECT sha256 FROM blobs")}
     count = len(named & present)
     if count == len(named):
         return []

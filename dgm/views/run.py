@@ -1,5 +1,6 @@
 """A run at one moment: its state, progress, spend, best agent, forecast and failures."""
 
+import re
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,14 +11,11 @@ from dgm.analysis.budgets import count_ended_expansions
 from dgm.analysis.dead_ends import find_dead_end, read_last_output
 from dgm.analysis.goals import StandstillCount
 from dgm.archive.changes import format_assignments, merge_tables
-from dgm.archive.event_fields import parse_body
-from dgm.archive.events import Recorded
+from dgm.archive.events import ActionLost, AgentStillborn, CallRefused, Recorded, TaskGraded
 from dgm.archive.history import LIVING, state, writer
 from dgm.archive.live import find_cut_checks
-from dgm.archive.reasons import kind_of
 from dgm.archive.run import Run
 from dgm.archive.tree import CANNOT_GO_ON, Tree
-from dgm.bounded_reading import refuse_odd_values
 from dgm.domain import NO_ACTION, AgentId, Tally
 from dgm.stats import lower_bound
 from dgm.views.agents import AgentRow, agent_states, row_of
@@ -41,13 +39,16 @@ ROLES = ("solve", "improve", "diagnose")
 """Roles of ``dgm.models.choose``; importing it would load much that reading a run does not need."""
 MOST_REASONS = 12
 """Number of different reasons that are counted separately."""
-# LIKE avoids parsing the JSON of every verdict. Reasons are read by Python: SQL cannot return half a surrogate pair.
-_FAILED = """
-SELECT seq, kind, body FROM events WHERE seq <= ? AND (
-    kind IN ('agent_stillborn', 'action_lost', 'call_refused')
-    OR kind = 'task_graded' AND (body LIKE '%"verdict":"unresolved"%' OR body LIKE '%"verdict":"invalid"%')
+_TEST_NAMES = (
+    (re.compile(r"(of [0-9]+ tests fail): .*"), r"\1"),
+    (re.compile(r"(tests that (?:must pass fail|passed are broken)) \(.*?\)(?=;|$)"), r"\1"),
+    (re.compile(r"\b(tampering): [^;]*"), r"\1"),
+    (re.compile(r"\bthe tests of \S+ "), "the tests of a module "),
 )
-"""
+"""Patterns of benchmarks' reasons that name tests, which may be hidden ones."""
+_DIGITS = re.compile(r"[0-9]+")
+_HEX_NAMES = re.compile(r"\b(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{8,}\b")
+# LIKE avoids parsing the JSON of every verdict. Reasons are read by Python: SQL cannot return half a surrogate pair.
 
 
 class EvaluationCounts(View):
@@ -185,17 +186,16 @@ class FailuresView(View):
             name: Counter() for name in ("unresolved", "invalid", "lost", "refused")
         }
         withdrawn = run.store.withdrawn(run.tree.seq)
-        with refuse_odd_values(run.folder / "events.db"):
-            for seq, kind, text in run.store.query(_FAILED, (run.tree.seq,)):
-                body = parse_body(text)
-                if kind == "agent_stillborn":
-                    stillborn[str(body["operator"]), str(body["stage"])] += 1
-                elif kind == "action_lost":
-                    reasons["lost"][kind_of(str(body["reason"]))] += 1
-                elif kind == "call_refused" and int(body["status"]) >= 400:
-                    reasons["refused"][str(body["code"])] += 1
-                elif body.get("verdict") in ("unresolved", "invalid") and seq not in withdrawn:
-                    reasons[body["verdict"]][kind_of(str(body.get("reason", "")))] += 1
+        for item in run.store.read(0, run.tree.seq):
+            match item.event:
+                case AgentStillborn(_, dead):
+                    stillborn[dead.operator, dead.stage] += 1
+                case ActionLost(_, reason):
+                    reasons["lost"][_kind_of_reason(reason)] += 1
+                case CallRefused(_, _, status, code) if status >= 400:
+                    reasons["refused"][code] += 1
+                case TaskGraded(_, outcome) if outcome.verdict in reasons and item.seq not in withdrawn:
+                    reasons[outcome.verdict][_kind_of_reason(outcome.reason)] += 1
         counts = {name: _most_frequent(counter) for name, counter in reasons.items()}
         return cls(
             stillborn=tuple(
@@ -504,3 +504,11 @@ def _most_frequent(counter: Counter[str]) -> tuple[ReasonCount, ...]:
     rest = sum(times for _, times in pairs[MOST_REASONS:])
     shown = [*pairs[:MOST_REASONS], *([("others", rest)] if rest else [])]
     return tuple(ReasonCount(reason=reason, times=times) for reason, times in shown)
+
+
+def _kind_of_reason(reason: str) -> str:
+    """Return the reason without case-specific details: names of tests, numbers, hexadecimal names, line breaks."""
+    text = " ".join(reason.split())
+    for pattern, kept in _TEST_NAMES:
+        text = pattern.sub(kept, text)
+    return _DIGITS.sub("#", _HEX_NAMES.sub("#", text))

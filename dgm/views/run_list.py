@@ -5,18 +5,18 @@ from pathlib import Path
 from typing import Self
 
 from dgm.analysis.best import best_of
-from dgm.archive.config_shape import RunKind
 from dgm.archive.finding import SUFFIX, archive_folders
-from dgm.archive.overview import Overview, read_overview
-from dgm.archive.run import Run
+from dgm.archive.history import state, writer
+from dgm.archive.log import FILE
+from dgm.archive.run import Run, RunKind
 from dgm.errors import ArchiveCorrupt, DgmError, UserError
 from dgm.paths import NOT_RUNS
 from dgm.stats import lower_bound
-from dgm.views.progress import BudgetUse, budget_uses
+from dgm.views.progress import BudgetUse, tree_budget_uses
 from dgm.views.values import TallyView, View
 
 MOST_EVENTS = 100_000
-"""Length of a log, in events, up to which the list finds the best agent; that folds the log."""
+"""Length of a log, in events, up to which the list finds the best agent."""
 _BROKEN = (DgmError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """Errors that reading a file not written by dgm can cause."""
 
@@ -80,52 +80,46 @@ class RunRow(View):
         if not (folder / "run.json").exists():
             return cls(run=folder.name, folder=str(folder), state="not a run", problem="it has no run.json")
         try:
-            overview = read_overview(folder)
+            with Run.open(folder) as run:
+                return cls._of(run)
         except ArchiveCorrupt as error:
             return cls(run=folder.name, folder=str(folder), state="damaged", problem=str(error))
         except _BROKEN as error:
             text = str(error) if isinstance(error, DgmError | OSError) else f"{folder}: {error!r}"
             return cls(run=folder.name, folder=str(folder), state="unreadable", problem=text)
-        try:
-            best, problem = _find_best(folder, overview), None
-        except _BROKEN as error:
-            best, problem = None, str(error) if isinstance(error, DgmError) else repr(error)
-        return cls._of(folder, overview, best, problem)
 
     @classmethod
-    def _of(cls, folder: Path, overview: Overview, best: BestInList | None, problem: str | None) -> Self:
-        settings = overview.config.get("settings")
-        settings = settings if isinstance(settings, dict) else {}
-        policy, holder = settings.get("policy"), overview.writer
+    def _of(cls, run: Run) -> Self:
+        tree, settings, policy = run.tree, run.settings(), run.settings().get("policy")
+        # Ask first: if the process ends meanwhile, its last event is then read as well.
+        holder = writer(run.folder)
+        run.follow()
+        try:
+            best, problem = _find_best(run), None
+        except _BROKEN as error:
+            best, problem = None, str(error) if isinstance(error, DgmError) else repr(error)
         return cls(
-            run=folder.name,
-            folder=str(folder),
-            kind=overview.config.get("kind", RunKind.SEARCH),
-            state=overview.state,
+            run=run.folder.name,
+            folder=str(run.folder),
+            kind=run.config.get("kind", RunKind.SEARCH),
+            state=state(run),
             problem=problem,
             pid=holder.pid if holder and holder.is_reachable else None,
             host=holder.host if holder and not holder.is_reachable else None,
-            written_here=(folder / "events.lock").exists(),
-            waiting=overview.waiting,
-            created=overview.created or None,
-            last_event_at=overview.last_at or None,
-            events=overview.events,
+            written_here=(run.folder / "run.lock").exists(),
+            waiting=len(tree.waiting),
+            created=run.config.get("created") or None,
+            last_event_at=tree.last_at or None,
+            events=tree.seq,
             benchmark=settings.get("benchmark"),
             policy=policy.get("name") if isinstance(policy, dict) else None,
             seed=settings.get("seed"),
-            agents=overview.agents,
-            evaluations=overview.evaluations,
+            agents=len(tree.agents),
+            evaluations=tree.evaluations,
             best=best,
-            spend=ListSpend(usd=overview.usd, tokens=overview.tokens),
-            seconds=overview.seconds,
-            budget=budget_uses(
-                overview.budget,
-                evaluations=overview.evaluations + overview.budget.expansion_cost * overview.expansions,
-                agents=overview.agents,
-                usd=overview.usd,
-                tokens=overview.tokens,
-                seconds=overview.seconds,
-            ),
+            spend=ListSpend(usd=tree.spend.usd, tokens=tree.spend.tokens),
+            seconds=tree.wall_seconds,
+            budget=tree_budget_uses(tree),
         )
 
 
@@ -160,7 +154,7 @@ def _read_rows(folder: Path) -> Iterator[RunRow]:
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if path.name.startswith(".") or path.name in NOT_RUNS:
             continue
-        if path.is_dir() and ((path / "run.json").exists() or (path / "events.db").exists()):
+        if path.is_dir() and ((path / "run.json").exists() or (path / FILE).exists()):
             row = RunRow.load(path)
             if row.kind != "evaluation":
                 yield row
@@ -168,10 +162,9 @@ def _read_rows(folder: Path) -> Iterator[RunRow]:
             yield RunRow(run=path.name, folder=str(path), state="packed")
 
 
-def _find_best(folder: Path, overview: Overview) -> BestInList | None:
-    if not overview.agents or overview.events > MOST_EVENTS:
+def _find_best(run: Run) -> BestInList | None:
+    if not run.tree.agents or run.tree.seq > MOST_EVENTS:
         return None
-    with Run.open(folder) as run:
-        best = best_of(run)
-        own = run.tree.own(best)
+    best = best_of(run)
+    own = run.tree.own(best)
     return BestInList(agent=best, own=TallyView.of(own), lower_bound=lower_bound(own))

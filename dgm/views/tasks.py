@@ -84,7 +84,7 @@ class TranscriptView(View):
     @classmethod
     def load(cls, run: Run, action: ActionId) -> Self:
         """Read the calls of an action, up to the first one that cannot be read."""
-        reader, conversations, done = CallReader(run.store, run.traces), ConversationBuilder(), {}
+        reader, conversations, done = CallReader(run.store), ConversationBuilder(), {}
         problem = None
         try:
             for call in run.store.calls(action):

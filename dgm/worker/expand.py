@@ -51,7 +51,7 @@ async def expand(worker: "Worker", action: ActionId, what: Expand) -> Born | Sti
         if fault.output:
             traces["output"] = await asyncio.to_thread(worker.keep, fault.output)
         cost = Cost(worker.usage(action), time.monotonic() - began, traces)
-        return Stillborn(what.parents, what.operator, fault.stage, str(fault), cost)
+        return Stillborn(what.parents, what.operator, fault.stage, str(fault), cost, cause=fault.cause)
     cost = Cost(worker.usage(action), time.monotonic() - began, traces)
     return Born(what.parents, what.operator, commit, proposal.rationale, cost, syntax)
 

@@ -39,7 +39,7 @@ def wait_until(holds, seconds):
 
 def verdicts(run) -> list[str]:
     try:
-        with sqlite3.connect(f"file:{run / 'events.db'}?mode=ro", uri=True) as connection:
+        with sqlite3.connect(f"file:{run / 'run.db'}?mode=ro", uri=True) as connection:
             return [row[0] for row in connection.execute("select verdict from evaluations")]
     except sqlite3.OperationalError:
         return []

@@ -174,11 +174,11 @@ def test_no_sandbox_and_no_temporary_file_is_left(played):
 def test_the_archive_is_sound(played):
     played.run.repository.fsck()
     kept = {path.name for path in played.run.folder.iterdir()} - {
-        "events.db-wal",
-        "events.db-shm",
-        "events.lock",
+        "run.db-wal",
+        "run.db-shm",
+        "run.lock",
     }
-    assert kept == {"run.json", "events.db", "agents.git", "traces"}
+    assert kept == {"run.json", "run.db", "agents.git"}
     assert not (played.run.folder / "agents.git" / "hooks").exists()
 
 

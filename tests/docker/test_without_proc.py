@@ -24,7 +24,7 @@ HOLD = """
 import sys
 from pathlib import Path
 from dgm.archive.lock import WriterLock
-held = WriterLock(Path(sys.argv[1], "events.lock"))
+held = WriterLock(Path(sys.argv[1], "run.lock"))
 print("held", flush=True)
 sys.stdin.read()
 """

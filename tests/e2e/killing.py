@@ -48,14 +48,14 @@ def perform(trial: Trial, archive: Path) -> dict[str, object]:
     first += ["--workers", str(trial.workers), "--set", f"sandbox={trial.sandbox}"]
     command, killed, began = first, 0, time.monotonic()
     while True:
-        written = _events(archive / "killed" / "events.db")
+        written = _events(archive / "killed" / "run.db")
         with (archive / "output.txt").open("ab") as output:
             process = subprocess.Popen(
                 DGM + command, env=environment, stdout=output, stderr=output, start_new_session=True
             )
             try:
                 if killed % 4:
-                    _wait_for_event(archive / "killed" / "events.db", written, process)
+                    _wait_for_event(archive / "killed" / "run.db", written, process)
                 process.wait(chance.uniform(*trial.pause_s) if killed < trial.kills else None)
             except subprocess.TimeoutExpired:
                 os.kill(process.pid, signal.SIGKILL)
@@ -90,7 +90,7 @@ def _events(log: Path) -> int:
 
 def audit(folder: Path) -> dict[str, object]:
     """Counts what must hold of a run that was killed and resumed."""
-    connection = sqlite3.connect(f"file:{folder / 'events.db'}?mode=ro", uri=True)
+    connection = sqlite3.connect(f"file:{folder / 'run.db'}?mode=ro", uri=True)
 
     def ask(query: str) -> int:
         return int(connection.execute(query).fetchone()[0])

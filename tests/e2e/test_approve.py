@@ -28,7 +28,7 @@ def folder(dgm):
 
 def bodies(folder, kind):
     """What the log says of a kind of event: place, action and body."""
-    log = sqlite3.connect(f"file:{folder / 'events.db'}?mode=ro", uri=True)
+    log = sqlite3.connect(f"file:{folder / 'run.db'}?mode=ro", uri=True)
     try:
         rows = log.execute("SELECT seq, action, body FROM events WHERE kind = ? ORDER BY seq", (kind,))
         return [(seq, action, json.loads(body)) for seq, action, body in rows]
@@ -73,7 +73,7 @@ def test_a_search_goes_on_while_children_wait_and_takes_answers_that_were_given_
     try:
         until(
             "a child waits",
-            lambda: (folder / "events.db").exists() and bodies(folder, "child_proposed"),
+            lambda: (folder / "run.db").exists() and bodies(folder, "child_proposed"),
             search,
         )
         (asked, child, body), *_ = bodies(folder, "child_proposed")

@@ -24,10 +24,10 @@ def test_a_batch_is_performed_continued_and_listed(dgm, tmp_path):
     done = dgm(*words, "--parallel", 2)
     assert all(f"{name}  begun" in done.stdout and f"{name}  goal reached" in done.stdout for name in names)
     assert [dgm.json("status", name)["policy"] for name in names] == ["random", "hgm"]
-    before = (dgm.archive / names[0] / "events.db").stat().st_mtime_ns
+    before = (dgm.archive / names[0] / "run.db").stat().st_mtime_ns
     again = dgm.json(*words)
     assert [(run["run"], run["stage"]) for run in again["runs"]] == [(name, "finished") for name in names]
-    assert (dgm.archive / names[0] / "events.db").stat().st_mtime_ns == before
+    assert (dgm.archive / names[0] / "run.db").stat().st_mtime_ns == before
     # Its own files are no trouble for the list of runs.
     assert {row["run"] for row in dgm.json("status")["runs"]} >= {*names}
     assert not [row for row in dgm.json("status")["runs"] if row["problem"]]

@@ -63,7 +63,7 @@ def test_lists_for_people(dgm, searched):
 def test_plain_sql_reads_a_run(dgm, searched):
     import sqlite3
 
-    with sqlite3.connect(dgm.archive / "small" / "events.db") as connection:
+    with sqlite3.connect(dgm.archive / "small" / "run.db") as connection:
         assert connection.execute("select count(*) from evaluations").fetchone() == (EVALUATIONS,)
 
 

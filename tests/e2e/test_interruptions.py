@@ -68,7 +68,7 @@ def wait_for(holds, seconds=PATIENCE_S):
 
 def graded(run: Path) -> int:
     try:
-        with sqlite3.connect(f"file:{run / 'events.db'}?mode=ro", uri=True) as connection:
+        with sqlite3.connect(f"file:{run / 'run.db'}?mode=ro", uri=True) as connection:
             return connection.execute("select count(*) from evaluations").fetchone()[0]
     except sqlite3.OperationalError:
         return 0
@@ -126,7 +126,7 @@ def test_the_same_run_twice_is_the_same_run(dgm, searched):
     logs = []
     for name in ("small", "again"):
         agents = [a["commit"] for a in dgm.json("show", name)["agents"]]
-        with contextlib.closing(sqlite3.connect(dgm.archive / name / "events.db")) as connection:
+        with contextlib.closing(sqlite3.connect(dgm.archive / name / "run.db")) as connection:
             verdicts = connection.execute(
                 "select action, agent, task, verdict, reason from evaluations"
             ).fetchall()
@@ -170,8 +170,8 @@ def test_a_full_disk_stops_the_run_and_room_lets_it_go_on(dgm, started, tiny_dis
 
 
 def damage(run: Path, how: str) -> None:
-    database = run / "events.db"
-    for extra in ("events.db-wal", "events.db-shm"):
+    database = run / "run.db"
+    for extra in ("run.db-wal", "run.db-shm"):
         (run / extra).unlink(missing_ok=True)
     data = database.read_bytes()
     if how == "truncated":
@@ -198,14 +198,14 @@ def test_a_damaged_log_is_named(dgm, searched, how):
             check=False,
         )
         assert done.returncode in (1, 2)
-        assert "events.db" in done.stderr
+        assert "run.db" in done.stderr
         assert len(done.stderr.strip().splitlines()) == 1
 
 
 def test_an_archive_of_a_newer_schema_is_refused(dgm, searched):
     folder = dgm.archive / "newer"
     copy_of_run(dgm.archive / "small", folder)
-    with sqlite3.connect(folder / "events.db") as connection:
+    with sqlite3.connect(folder / "run.db") as connection:
         connection.execute("pragma user_version = 99")
     connection.close()
     assert "newer" in dgm("status", "newer", code=2).stderr

@@ -39,7 +39,7 @@ def demo(dgm, searched):
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=HEADINGS)
 def test_example_runs(dgm, demo, tmp_path, program):
-    before = (demo / "events.db").read_bytes()
+    before = (demo / "run.db").read_bytes()
     done = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, "DGM_ARCHIVE": str(dgm.archive)},
@@ -54,7 +54,7 @@ def test_example_runs(dgm, demo, tmp_path, program):
     assert done.stdout or "stream(" in program, (
         "nothing is written to demo any more, so only a stream says nothing"
     )
-    assert (demo / "events.db").read_bytes() == before
+    assert (demo / "run.db").read_bytes() == before
 
 
 @pytest.fixture

@@ -101,7 +101,7 @@ def hidden(text):
 def asked(run: Run, action: ActionId):
     """Every request of an action as text, tools included."""
     for call in run.store.calls(action):
-        request, _ = CallReader(run.store, run.traces).exchange(call)
+        request, _ = CallReader(run.store).exchange(call)
         yield call.role, json.dumps([repr(request.messages), repr(request.tools)])
 
 
@@ -122,7 +122,7 @@ def test_no_request_holds_a_word_of_them(played):
     seen = set()
     for item in run.store.read():
         if isinstance(item.event, ModelCalled):
-            text = repr(CallReader(run.store, run.traces).exchange(item.event)[0])
+            text = repr(CallReader(run.store).exchange(item.event)[0])
             assert hidden(text) == [], f"call {item.event.number} of action {item.event.action}"
             seen |= {item.event.role} if marked.SEEN in text else set()
     assert {"solve", "diagnose"} <= seen

@@ -53,7 +53,7 @@ def words(tmp_path):
 def bodies(folder, kind):
     """Return the bodies of the events of a kind so far."""
     try:
-        with sqlite3.connect(f"file:{folder / 'events.db'}?mode=ro", uri=True) as connection:
+        with sqlite3.connect(f"file:{folder / 'run.db'}?mode=ro", uri=True) as connection:
             rows = connection.execute("SELECT body FROM events WHERE kind = ?", (kind,)).fetchall()
     except sqlite3.OperationalError:
         return []

@@ -41,7 +41,7 @@ class Record:
         """Read a run's log."""
         with Run.open(folder) as run:
             found = cls(suite=str(run.config["versions"]["benchmark"]))
-            reader = CallReader(run.store, run.traces)
+            reader = CallReader(run.store)
             for recorded in run.store.read():
                 match recorded.event:
                     case ModelCalled(action, _, role=role) as call:

@@ -40,7 +40,7 @@ def count_open_calls(log: Path) -> int:
 
 def stop_in_mid_reply(dgm, words, answers, *signals):
     """Start a command, and end it by signals while a call is under way, after so many answers of its own."""
-    log = dgm.archive / NAME / "events.db"
+    log = dgm.archive / NAME / "run.db"
     before = count_answers(log)
     with (dgm.archive / "output.txt").open("ab") as output:
         process = subprocess.Popen(

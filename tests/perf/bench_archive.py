@@ -14,10 +14,9 @@ from pathlib import Path
 from random import Random
 
 from dgm.archive.events import ActionStarted, AgentBorn, Event, RunStarted, TaskGraded
-from dgm.archive.fold import fold
+from dgm.archive.log import Log
 from dgm.archive.repository import patch
 from dgm.archive.run import Run
-from dgm.archive.store import EventStore
 from dgm.archive.tree import Tree
 from dgm.domain import (
     ActionId,
@@ -71,7 +70,7 @@ def history(agents: int, evaluations: int) -> Iterator[Event]:
 
 
 def build(path: Path, agents: int, evaluations: int) -> None:
-    with EventStore.open(path, write=True) as store:
+    with Log.open(path, write=True) as store:
         batch: list[Event] = []
         for event in history(agents, evaluations):
             batch.append(event)
@@ -84,10 +83,11 @@ def build(path: Path, agents: int, evaluations: int) -> None:
 def opening(path: Path) -> None:
     for write in (False, True):
         start, busy = time.perf_counter(), time.process_time()
-        with EventStore.open(path, write=write) as store:
+        with Log.open(path, write=write) as store:
             opened = time.perf_counter() - start
             tree = Tree()
-            fold(store, tree)
+            for item in store.read():
+                tree.apply(item)
         seconds, cpu = time.perf_counter() - start, time.process_time() - busy
         who = "writer" if write else "reader"
         print(f"  {who}: {seconds:.1f} s (the file alone {opened:.1f} s; processor time {cpu:.1f} s)")
@@ -112,7 +112,7 @@ def deciding(tree: Tree) -> None:
 
 def recording(folder: Path, depth: int = 1000) -> None:
     tree = Tree()
-    with EventStore.open(folder / "deep.db", write=True) as store:
+    with Log.open(folder / "deep.db", write=True) as store:
         for n in range(depth + 1):
             parents = (AgentId(n - 1),) if n else ()
             tree.apply(
@@ -173,12 +173,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         start = time.perf_counter()
-        build(folder / "events.db", agents, evaluations)
-        size = (folder / "events.db").stat().st_size / 1e6
+        build(folder / "run.db", agents, evaluations)
+        size = (folder / "run.db").stat().st_size / 1e6
         took = time.perf_counter() - start
         print(f"written: {agents} agents, {evaluations} evaluations, {size:.0f} MB, {took:.0f} s")
         print("opening (a process of its own):", flush=True)
-        subprocess.run([sys.executable, __file__, "open", str(folder / "events.db")], check=True)
+        subprocess.run([sys.executable, __file__, "open", str(folder / "run.db")], check=True)
         print("recording an evaluation at depth 1,000, commit included:")
         recording(folder)
         print("storing durably:")

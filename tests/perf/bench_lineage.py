@@ -25,7 +25,7 @@ from dgm.domain import (
     TaskId,
     Verdict,
 )
-from dgm.policies.lineage import recommend
+from dgm.policies.lineage import Lineage, recommend
 from dgm.policies.registry import open_policy
 
 TASKS = tuple(TaskId(f"task-{number}") for number in range(60))
@@ -78,7 +78,7 @@ class Growth:
 
     def grow(self, agents: int) -> None:
         """Up to so many agents, without asking the policy, and drawing conclusions at the end only."""
-        posterior = self.policy._policy._gate._fold.posterior
+        posterior = next(part for part in self.policy._observers if isinstance(part, Lineage)).posterior
         posterior.graded = posterior.record
         while len(self.tree.agents) < agents:
             n = len(self.tree.agents)

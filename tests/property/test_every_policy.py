@@ -61,7 +61,7 @@ class World:
         number = self.random.choice(sorted(self.running))
         action = self.running.pop(number)
         chance = self.random.random()
-        self.log.add(ModelCalled(number, 0, "m", "solve", "", "", Usage(calls=1)))
+        self.log.add(ModelCalled(number, 0, "m", "solve", Usage(calls=1)))
         if chance < 0.1:
             self.log.add(ActionLost(number, "lost", final=chance < 0.03))
         elif isinstance(action, Expand):

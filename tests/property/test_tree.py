@@ -28,9 +28,10 @@ from dgm.archive.events import (
     RunStopped,
     TaskGraded,
     VerdictWithdrawn,
+    decode,
+    encode,
 )
-from dgm.archive.fold import fold
-from dgm.archive.store import EventStore
+from dgm.archive.log import Log
 from dgm.archive.tree import Tree
 from dgm.domain import (
     ActionId,
@@ -123,9 +124,9 @@ def _ending(action: ActionId, what: Evaluate | Expand, end: str, agents: int, ti
 def _calls(action: ActionId, number: int, end: str) -> list[Event]:
     """A call that is answered, under way, cut off, or cut off and counted at less since; and what a model taught."""
     most, usage, model = Usage(1, 1007, 600, 1.5), Usage(1, 7, 3, 0.5, 2, 1, 1), "m \udcff"
-    begun = CallStarted(action, number, model, "solve", Digest("a" * 64), most)
-    called = ModelCalled(action, number, model, "solve", Digest("a" * 64), Digest("b" * 64), usage, 0.25)
-    cut = CallBooked(action, number, model, "solve", most, open=True, request="a" * 64)
+    begun = CallStarted(action, number, model, "solve", most)
+    called = ModelCalled(action, number, model, "solve", usage, 0.25)
+    cut = CallBooked(action, number, model, "solve", most, open=True)
     less = CallBooked(action, number, model, "solve", Usage(0, -1000, 0, -0.25))
     learned = ModelLearned(model, {"dropped": ["top_p"]}, "no top_p \udcff", usage)
     noted = ModelNoted(model, NoteKind.WAITS, "slow down", 1e9)
@@ -237,11 +238,13 @@ def test_stored_events_come_back_and_fold_the_fast_way_to_the_same(
     times = data.draw(st.lists(st.integers(1, 50), min_size=len(unique), max_size=len(unique)))
     with tempfile.TemporaryDirectory() as folder:
         ticks = iter(times)
-        with EventStore.open(Path(folder, "e.db"), write=True, clock=lambda: float(next(ticks))) as store:
+        with Log.open(Path(folder, "e.db"), write=True, clock=lambda: float(next(ticks))) as store:
             store.append_many(unique)
-            assert [recorded.event for recorded in store.read()] == unique
+            assert [decode(encode(event)) for event in unique] == [item.event for item in store.read()]
             fast = Tree()
-            fold(store, fast)
+            with fast.many():
+                for recorded in store.read():
+                    fast.apply(recorded)
     slow = Tree()
     for seq, (at, event) in enumerate(zip(times, unique, strict=True), 1):
         slow.apply(Recorded(seq, float(at), event))

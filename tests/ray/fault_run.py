@@ -300,7 +300,7 @@ def read_paid(folder: Path, heard: Path) -> Paid:
     numbers: dict[tuple[int, str], list[int]] = {}
     cut = 0
     with Run.open(folder) as run:
-        reader = CallReader(run.store, run.traces)
+        reader = CallReader(run.store)
         for recorded in run.store.read():
             match recorded.event:
                 case ModelCalled(action, number) as call:

@@ -36,7 +36,7 @@ class Log:
         tokens: Counter[str] = Counter()
         checks = 0
         with Run.open(folder) as run:
-            reader = CallReader(run.store, run.traces)
+            reader = CallReader(run.store)
             for recorded in run.store.read():
                 match recorded.event:
                     case CallStarted(action, number) as call:

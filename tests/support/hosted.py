@@ -78,7 +78,7 @@ def faults(share: float, seed: int, timeout_s: float) -> Script:
 
 def rows(run: Path, query: str) -> list[tuple[object, ...]]:
     """What SQL finds in a run's log."""
-    connection = sqlite3.connect(f"file:{run / 'events.db'}?mode=ro", uri=True)
+    connection = sqlite3.connect(f"file:{run / 'run.db'}?mode=ro", uri=True)
     try:
         return connection.execute(query).fetchall()
     finally:
@@ -128,7 +128,7 @@ def count(run: Path, what: str) -> int:
 
 def read_exchanges(run: Run, action: int) -> list[tuple[Request, Reply]]:
     """What an action asked and was answered, in dgm's own form, in the order of its calls."""
-    reader = CallReader(run.store, run.traces)
+    reader = CallReader(run.store)
     return [reader.exchange(call) for call in run.store.calls(action)]
 
 

@@ -71,7 +71,7 @@ class Program:
 
 def copy_of_run(run: Path, copy: Path) -> None:
     """Copies a run that no process writes; its log as SQLite copies it, for a reader may hold files beside it yet."""
-    shutil.copytree(run, copy, ignore=shutil.ignore_patterns("events.db*"))
-    log = sqlite3.connect(f"file:{run / 'events.db'}?mode=ro", uri=True)
-    with contextlib.closing(log), contextlib.closing(sqlite3.connect(copy / "events.db")) as twin:
+    shutil.copytree(run, copy, ignore=shutil.ignore_patterns("run.db*"))
+    log = sqlite3.connect(f"file:{run / 'run.db'}?mode=ro", uri=True)
+    with contextlib.closing(log), contextlib.closing(sqlite3.connect(copy / "run.db")) as twin:
         log.backup(twin)

@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -150,7 +151,7 @@ def test_an_unknown_agent_ends_the_browser(example: Path) -> None:
 
 
 def test_a_damaged_log_ends_the_browser(example_copy: Path) -> None:
-    with sqlite3.connect(example_copy / "events.db") as log:
+    with sqlite3.connect(example_copy / "run.db") as log:
         for (trigger,) in log.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             log.execute(f"DROP TRIGGER {trigger}")
         log.execute("UPDATE events SET body = '{}' WHERE seq = 5")
@@ -181,7 +182,8 @@ def test_one_damaged_trace_is_missed_alone(example_copy: Path, opened: Run) -> N
     event = opened.store.graded(best)[0].event
     assert isinstance(event, TaskGraded)
     digest = event.outcome.cost.traces["patch"]
-    (example_copy / "traces" / digest[:2] / f"{digest[2:]}.z").write_bytes(b"no zlib stream")
+    with closing(sqlite3.connect(example_copy / "run.db")) as log, log:
+        log.execute("UPDATE blobs SET zlib = x'00' WHERE sha256 = ?", (digest,))
 
     async def look(browser: Browser, pilot: Pilot[None]) -> None:
         text = await show_attempt(browser, pilot, best, event.action)
@@ -214,7 +216,7 @@ def test_a_trace_of_any_content_is_missed_alone(tmp_path: Path) -> None:
     growing.born(0)
     digest = growing.run.traces.put(b"[" * 200_000)
     action = growing.start(1)
-    growing.run.append(ModelCalled(action, 1, "improve", "m", digest, digest, Usage(1, 1, 1), 1.0))
+    growing.run.append(ModelCalled(action, 1, "improve", "m", Usage(1, 1, 1), 1.0))
     growing.run.append(
         AgentBorn(action, AgentId(2), Born((AgentId(1),), "self-edit", CommitId("2" * 40), "why"))
     )

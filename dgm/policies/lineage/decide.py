@@ -1,6 +1,6 @@
 """The decisions of ``lineage``: the best parent, the best evaluation, and which of them pays more.
 
-The state is folded from events (``Fold``). An ``Outlook`` is what it says of a tree.
+The state is folded from events (``Lineage``). An ``Outlook`` is what it says of a tree.
 """
 
 import math
@@ -105,8 +105,8 @@ def learned_spread(variance: Array, probes: Array) -> Array:
     return spread
 
 
-class Fold:
-    """The state of the policy; only ``observe`` changes it, and ``outlook`` only keeps a copy of its last answer.
+class Lineage:
+    """The policy: a posterior folded from events. Only ``observe`` changes it; ``outlook`` keeps its last answer.
 
     The most actions ever under way at once stand for the number of workers, because the log does not say it. The number
     survives a resume: a later session with fewer workers counts as one with as many as the log has seen.
@@ -154,6 +154,21 @@ class Fold:
                 self.posterior.withdrawn(what.agent, self._number(what.task), solved, what.attempt)
             case _:
                 pass
+
+    def decide(self, view: View, rng: Random) -> Plan:
+        """Return the plan: the parent whose line promises most, and the agent whose evaluation matters most.
+
+        An agent matters if its evaluation may change which agent is best. Every new child is evaluated once, the first
+        ones up to three times. Nobody is a parent before an agent has a result or all evaluations of the seed were
+        given up.
+        """
+        outlook = self.outlook(view.tree)
+        return Plan(
+            expand=outlook.expands,
+            parent=lambda: outlook.parent,
+            agent=lambda: outlook.target if outlook.urgent is None else outlook.urgent,
+            task=lambda agent: outlook.choose_task(agent, rng),
+        )
 
     def outlook(self, tree: Tree) -> "Outlook":
         """Return the posterior's view of the tree, which must be the fold of the observed events.
@@ -209,12 +224,12 @@ class Fold:
 class Outlook:
     """One posterior's view of one tree; nothing in it changes."""
 
-    def __init__(self, tree: Tree, fold: Fold) -> None:
+    def __init__(self, tree: Tree, policy: Lineage) -> None:
         self._tree = tree
-        self._posterior = fold.posterior
-        self._task_numbers, self._deaths = fold.tasks, fold.deaths
-        self._workers = fold.workers(tree)
-        self.expansion_cost = fold.expansion_cost(tree)
+        self._posterior = policy.posterior
+        self._task_numbers, self._deaths = policy.tasks, policy.deaths
+        self._workers = policy.workers(tree)
+        self.expansion_cost = policy.expansion_cost(tree)
         """The cost of an expansion, in evaluations."""
         self._under_way, self._growing = _count_under_way(tree)
         self.skill, self._drift, self._tt, self._tm, self._mm = self._posterior.states(self._under_way).T
@@ -483,29 +498,3 @@ def fit(tree: Tree, rest: float = FIT_MOVE) -> Posterior:
             if before and max(abs(new - old) for new, old in zip(skills, before, strict=True)) < rest:
                 break
     return posterior
-
-
-class Lineage:
-    """The policy: a fold of the events, and the plan that it gives."""
-
-    def __init__(self) -> None:
-        self._fold = Fold()
-
-    def observe(self, event: Recorded) -> None:
-        """Fold one event into the state."""
-        self._fold.observe(event)
-
-    def decide(self, view: View, rng: Random) -> Plan:
-        """Return the plan: the parent whose line promises most, and the agent whose evaluation matters most.
-
-        An agent matters if its evaluation may change which agent is best. Every new child is evaluated once, the first
-        ones up to three times. Nobody is a parent before an agent has a result or all evaluations of the seed were
-        given up.
-        """
-        outlook = self._fold.outlook(view.tree)
-        return Plan(
-            expand=outlook.expands,
-            parent=lambda: outlook.parent,
-            agent=lambda: outlook.target if outlook.urgent is None else outlook.urgent,
-            task=lambda agent: outlook.choose_task(agent, rng),
-        )

@@ -146,7 +146,7 @@ def read_contents(folder: Path) -> Iterator[bytes]:
 
 
 def _rows(folder: Path, query: str) -> list[tuple[Any, ...]]:
-    with sqlite3.connect(f"file:{folder / 'events.db'}?mode=ro", uri=True) as db:
+    with sqlite3.connect(f"file:{folder / 'run.db'}?mode=ro", uri=True) as db:
         return db.execute(query).fetchall()
 
 

@@ -4,10 +4,10 @@ import sys
 from pathlib import Path
 
 from dgm.archive.events import AgentBorn
-from dgm.archive.store import EventStore
+from dgm.archive.log import Log
 from dgm.domain import ActionId, AgentId, Born, CommitId
 
-with EventStore.open(Path(sys.argv[1]), write=True) as store:
+with Log.open(Path(sys.argv[1]), write=True) as store:
     print("ready", flush=True)
     while True:
         agent = AgentId(store.last)

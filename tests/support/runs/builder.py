@@ -18,7 +18,6 @@ from dgm.domain import (
     Born,
     Budget,
     Cost,
-    Digest,
     Entry,
     Evaluation,
     Expand,
@@ -27,7 +26,6 @@ from dgm.domain import (
     Verdict,
 )
 
-NOTHING = Digest("0" * 64)
 """A trace that is not there."""
 
 
@@ -71,11 +69,10 @@ class RunBuilder:
         model: str,
         role: str = "solve",
         usage: Usage = Usage(),  # noqa: B008  (frozen)
-        traces: tuple[Digest, Digest] = (NOTHING, NOTHING),
         seconds: float = 0.0,
     ) -> None:
-        """Record an answered model call; ``traces`` are those of its request and its reply, as in older runs."""
-        self.run.append(ModelCalled(action, number, model, role, *traces, usage, seconds))
+        """Record an answered model call without what was asked and answered."""
+        self.run.append(ModelCalled(action, number, model, role, usage, seconds))
 
     def record_exchange(
         self,

@@ -32,7 +32,7 @@ from dgm.domain import (
     Usage,
     Verdict,
 )
-from tests.support.runs.builder import NOTHING, make_config
+from tests.support.runs.builder import make_config
 
 OPERATORS = ("self-edit", "module", "diagnose", "crossover")
 _CALL = Usage(1, 4000, 300, 0.004, 2000)
@@ -101,7 +101,7 @@ def _history(run: Run, agents: int, each: int, calls: int, *, commits: bool) -> 
 
 def _called(action: ActionId, calls: int, role: str) -> Iterator[Event]:
     for number in range(1, calls + 1):
-        yield ModelCalled(action, number, "openai/x", role, NOTHING, NOTHING, _CALL, 1.5)
+        yield ModelCalled(action, number, "openai/x", role, _CALL, 1.5)
 
 
 def _commit(run: Run, number: int, parents: list[CommitId]) -> CommitId:

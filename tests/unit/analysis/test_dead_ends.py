@@ -38,10 +38,12 @@ class Family(Log):
         for _ in range(agents - 1):
             self.born(0)
 
-    def dies(self, reason="the self-check exits 1: no", stage="check", parent=0, decided=""):
+    def dies(self, reason="the self-check exits 1: no", stage="check", parent=0, decided="", cause=""):
         action, who = self.tree.next_action, (AgentId(parent),)
         self.add(ActionStarted(action, Expand(who, "self-edit")))
-        self.add(AgentStillborn(action, Stillborn(who, "self-edit", stage, reason, decided=decided)))
+        self.add(
+            AgentStillborn(action, Stillborn(who, "self-edit", stage, reason, decided=decided, cause=cause))
+        )
 
     def die(self, times, **how):
         for _ in range(times):
@@ -62,15 +64,13 @@ def test_the_eleventh_death_of_one_cause_ends_the_search_whoever_the_parent():
     assert "limits.check_s" in end.may_help
 
 
-def test_a_cause_is_the_same_whatever_the_line_or_the_task():
+def test_a_cause_is_a_stage_and_an_exception_whatever_the_reason():
     family = Family(2)
     for number in range(11):
-        family.dies(
-            f"the self-check exits {number}: SyntaxError: no (a{number}.py, line 7)", parent=number % 2
-        )
+        family.dies(f"SyntaxError: no (a.py, line {number})", parent=number % 2, cause="SyntaxError")
     assert family.end().times == 11
-    family.dies("the self-check exits 1: ImportError: no", parent=0)
-    family.die(9, reason="the self-check exits 1: SyntaxError: no", parent=0)
+    family.dies(cause="ImportError")
+    family.die(9, cause="SyntaxError")
     assert family.end() is None
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from dgm.analysis.budgets import Reason
 from dgm.analysis.goals import Goals, Standstill, highest_bound, open_goals, refuse_unreachable
-from dgm.archive.codec import decode, encode
 from dgm.archive.events import RunStarted
 from dgm.archive.tree import Tree
 from dgm.config import resolve
@@ -165,13 +164,6 @@ def test_a_bound_that_falls_while_steps_end_is_not_reached():
     assert goals.ending(log.tree) is not None
     log.graded(0, [False])
     assert goals.ending(log.tree) is None
-
-
-def test_the_goals_of_a_session_are_in_its_log():
-    event = RunStarted(Budget(evaluations=3, score=0.25, patience=7), TASKS)
-    assert decode(*encode(event)) == event
-    body = encode(RunStarted(Budget(evaluations=3), TASKS))[2]
-    assert "score" not in body and "patience" not in body
 
 
 def test_a_run_without_goals_asks_for_no_recommendation(run):

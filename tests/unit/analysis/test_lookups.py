@@ -1,13 +1,10 @@
-"""What is asked of a long log without its tree."""
-
-from collections.abc import Iterator
-from pathlib import Path
+"""The search among the agents of a run."""
 
 import pytest
 
 from dgm.analysis.lookups import find_matching, next_match
-from dgm.archive.events import AgentBorn, Event, TaskGraded
-from dgm.archive.store import EventStore
+from dgm.archive.events import AgentBorn, Event, Recorded, TaskGraded
+from dgm.archive.tree import Tree
 from dgm.domain import ActionId, AgentId, Born, CommitId, Evaluation, TaskId, Verdict
 
 
@@ -37,13 +34,6 @@ EVENTS = [
 ]
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[EventStore]:
-    with EventStore.open(tmp_path / "events.db", write=True) as store:
-        store.append_many(EVENTS)
-        yield store
-
-
 @pytest.mark.parametrize(
     ("words", "agents"),
     [
@@ -62,13 +52,12 @@ def store(tmp_path: Path) -> Iterator[EventStore]:
     ],
 )
 def test_words_point_to_numbers_commits_operators_rationales_and_then_tasks(
-    store: EventStore, words: str, agents: list[int]
+    words: str, agents: list[int]
 ) -> None:
-    assert find_matching(store, words, until=store.newest()) == agents
-
-
-def test_what_came_later_is_not_found(store: EventStore) -> None:
-    assert find_matching(store, "module", until=3) == [2]
+    tree = Tree()
+    for seq, event in enumerate(EVENTS, 1):
+        tree.apply(Recorded(seq, float(seq), event))
+    assert find_matching(tree, words) == agents
 
 
 def test_the_next_of_those_found_comes_round_again() -> None:

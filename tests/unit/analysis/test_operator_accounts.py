@@ -21,7 +21,6 @@ from dgm.domain import (
     Born,
     Budget,
     Cost,
-    Digest,
     Entry,
     Evaluate,
     Evaluation,
@@ -73,8 +72,7 @@ class Made:
         what = Expand(tuple(map(AgentId, parents)), operator, aim=aim)
         self.run.append(ActionStarted(action, what))
         for number in range(calls):
-            digest = Digest("0" * 64)
-            self.run.append(ModelCalled(action, number, "m", "improve", digest, digest, CALL))
+            self.run.append(ModelCalled(action, number, "m", "improve", CALL))
         return action, what
 
     def cost(self, **stages):

@@ -35,7 +35,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.starts_processes
 def test_runs_are_rows(folder, tmp_path):
     (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "events.db").write_bytes(b"")
+    (tmp_path / "broken" / "run.db").write_bytes(b"")
     rows = dgm.runs().runs
     assert {row.run: row.state for row in rows} == {"made": "goal reached", "broken": "not a run"}
     assert [row.run for row in rows if row.problem] == ["broken"]

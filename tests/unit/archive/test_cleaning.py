@@ -11,12 +11,10 @@ from pathlib import Path
 import pytest
 
 from dgm.api.cleaning import clean_runs, remove_runs
-from dgm.archive.cleaning import clean_run, remove_run
-from dgm.archive.events import CallStarted
-from dgm.archive.garbage import FILE, FOLDER, OBJECT, TRACE, find_dead_drafts
+from dgm.archive.cleanup import FILE, FOLDER, OBJECT, clean_run, find_dead_drafts, remove_run
 from dgm.archive.run import Run
 from dgm.archive.verifying import verify
-from dgm.domain import ActionId, Entry, Usage
+from dgm.domain import ActionId, Entry
 from dgm.errors import UserError
 from dgm.gateway.leftovers import find_dead_gateways
 from tests.support.runs.packable import ask_raw, begin, child, evaluate
@@ -35,12 +33,11 @@ def dirty(tmp_path: Path) -> Path:
         evaluate(run, "it")
         child(run)
         ask_raw(run, "raw")
-        run.traces.put(b"no event names this")
         run.repository.commit({"agent.toml": Entry(b"nobody's")}, (run.tree.agents[0].commit,))
         run.repository.name_waiting(ActionId(77), run.repository.commit({"a": Entry(b"waits")}, ()))
-        (folder / "traces" / "ab").mkdir(exist_ok=True)
-        (folder / "traces" / "ab" / ".0123456789ab").write_bytes(b"half")
-        (folder / "traces" / "ab" / "mine.z").write_bytes(b"not ours")
+        (folder / "approvals").mkdir()
+        (folder / "approvals" / ".0123456789ab").write_bytes(b"half")
+        (folder / "approvals" / "mine").write_bytes(b"not ours")
         (folder / ".0123456789ab").write_bytes(b"half")
         (folder / "notes.txt").write_text("mine")
     return folder
@@ -53,26 +50,18 @@ def files(folder: Path) -> set[str]:
 
 
 @pytest.mark.starts_processes
-def test_no_trace_of_an_older_run_is_removed_as_its_requests_build_on_unnamed_ones(dirty: Path) -> None:
-    with Run.open(dirty, write=True) as run:
-        asked = run.traces.put(b'{"base": "no event names it"}')
-        run.append(CallStarted(run.tree.next_action, 9, "m", "solve", asked, Usage(1)))
-    assert TRACE not in [left.what for left in clean_run(dirty, delete=False).found]
-
-
-@pytest.mark.starts_processes
 def test_only_what_nothing_names_is_removed(dirty: Path) -> None:
     before = files(dirty)
     shown = clean_run(dirty, delete=False)
     assert files(dirty) == before
     found = [left.what for left in shown.found]
-    assert {what: found.count(what) for what in found} == {TRACE: 1, OBJECT: 1, FILE: 2}
+    assert {what: found.count(what) for what in found} == {OBJECT: 1, FILE: 2}
     removed = clean_run(dirty, delete=True)
     assert removed.found == shown.found
     gone = {name for name in before - files(dirty) if not name.startswith("agents.git/objects/")}
     assert gone == {str(left.path.relative_to(dirty)) for left in shown.found if left.what != OBJECT}
     assert clean_run(dirty, delete=True).found == []
-    (dirty / "traces" / "ab" / "mine.z").unlink()
+    (dirty / "approvals" / "mine").unlink()
     verify(dirty)
 
 
@@ -102,14 +91,14 @@ def test_a_run_inside_a_run_keeps_both(dirty: Path) -> None:
 @pytest.mark.slow
 def test_a_run_of_another_host_is_left_alone(dirty: Path) -> None:
     holder = {"pid": 1, "host": "elsewhere", "machine": "another", "boot": "b", "pids": "p"}
-    (dirty / "events.lock").write_text(json.dumps(holder))
+    (dirty / "run.lock").write_text(json.dumps(holder))
     assert "may be running on elsewhere" in clean_run(dirty, delete=True).skipped
     with pytest.raises(UserError, match="may be running on elsewhere"):
         remove_run(dirty)
 
 
 def test_nothing_is_removed_where_the_log_cannot_be_read(dirty: Path) -> None:
-    (dirty / "events.db").write_bytes(b"garbage")
+    (dirty / "run.db").write_bytes(b"garbage")
     before = files(dirty)
     assert "not a database" in clean_run(dirty, delete=True).skipped
     assert files(dirty) == before
@@ -118,8 +107,8 @@ def test_nothing_is_removed_where_the_log_cannot_be_read(dirty: Path) -> None:
 @pytest.mark.starts_processes
 def test_links_are_not_followed(dirty: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
-    shutil.move(dirty / "traces", outside)
-    (dirty / "traces").symlink_to(outside)
+    shutil.move(dirty / "approvals", outside)
+    (dirty / "approvals").symlink_to(outside)
     group = outside / "0f"
     group.mkdir(exist_ok=True)
     before = files(outside)
@@ -145,7 +134,7 @@ def test_files_of_the_user_stay_when_a_run_is_removed(dirty: Path) -> None:
 @pytest.mark.slow
 def test_a_damaged_run_can_be_removed(dirty: Path) -> None:
     (dirty / "notes.txt").unlink()
-    (dirty / "events.db").write_bytes(b"garbage")
+    (dirty / "run.db").write_bytes(b"garbage")
     assert remove_run(dirty) == []
     assert list(dirty.parent.iterdir()) == []
 
@@ -209,8 +198,7 @@ def here(dirty: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.starts_processes
 def test_leftovers_are_removed_and_counted(here: Path) -> None:
-    with begin(here.parent / "busy") as run:
-        run.traces.put(b"not named yet")
+    with begin(here.parent / "busy"):
         shutil.copytree(here, here.parent / ".draft.new")
         os.utime(here.parent / ".draft.new", (LONG_AGO, LONG_AGO))
         found = clean_run(here, delete=False).found
@@ -219,7 +207,6 @@ def test_leftovers_are_removed_and_counted(here: Path) -> None:
         assert "is being written" in busy.skipped
         assert dirty.bytes == sum(left.size_bytes for left in found)
         assert (cleaned.bytes >= dirty.bytes, cleaned.failed) == (True, ())
-        assert len(list((here.parent / "busy" / "traces").glob("??/*.z"))) == 1
     assert "dirty" not in [run.run for run in clean_runs().runs]
 
 

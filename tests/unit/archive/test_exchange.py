@@ -9,11 +9,11 @@ from dgm.archive.exchange import (
     decode_reply,
     dump,
     encode_reply,
-    parse_request,
     read_request,
     request_record,
     shorten,
 )
+from dgm.bounded_reading import parse_json
 from dgm.domain import Usage
 from dgm.messages import Message, Request, Role, Stop, Tool, WireProtocol, WireReply, WireRequest
 
@@ -29,7 +29,7 @@ def chat(*more, **keys):
 def over(request, before):
     """What is stored of a request over an earlier one, from which it comes back."""
     whole, base = request_record(request), request_record(before)
-    record = parse_request(dump(shorten(whole, base, 7)).encode())
+    record = parse_json(dump(shorten(whole, base, 7)).encode())
     assert dump(complete(record, base) if "base" in record else record) == dump({**record, **whole})
     assert read_request(complete(record, base) if "base" in record else record) == request
     return record
@@ -38,7 +38,7 @@ def over(request, before):
 def test_request_without_a_base_is_stored_whole():
     body = {"messages": SAID, "system": "é\udcff\x00"}
     request = WireRequest(MESSAGES, body, {"anthropic-version": "2023-06-01"})
-    assert read_request(parse_request(dump(request_record(request)).encode())) == request
+    assert read_request(parse_json(dump(request_record(request)).encode())) == request
 
 
 def test_only_what_is_new_is_stored_over_a_base():

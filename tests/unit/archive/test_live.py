@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dgm.archive.garbage import is_own_part
+from dgm.archive.cleanup import is_own_part
 from dgm.archive.live import (
     CHECKS_FILE,
     LIVE_FILE,
@@ -71,7 +71,7 @@ def test_what_dgm_did_not_write_is_no_state(tmp_path, text):
 
 @pytest.fixture
 def held(tmp_path):
-    lock = WriterLock(tmp_path / "events.lock")
+    lock = WriterLock(tmp_path / "run.lock")
     yield lock
     lock.close()
 
@@ -92,13 +92,13 @@ def test_a_request_holds_for_one_writer_only(held, tmp_path):
     assert read_stop_request(tmp_path) is None
     assert stop_run(tmp_path) is None
     (tmp_path / STOP_FILE).write_bytes(killed)
-    again = WriterLock(tmp_path / "events.lock")
+    again = WriterLock(tmp_path / "run.lock")
     assert read_stop_request(tmp_path) is None
     again.close()
 
 
 def test_a_process_in_another_container_is_asked_too(held, tmp_path):
-    lock = tmp_path / "events.lock"
+    lock = tmp_path / "run.lock"
     lock.write_text(json.dumps(json.loads(lock.read_text()) | {"pids": "other", "host": "box"}))
     holder = stop_run(tmp_path)
     assert (holder.host, holder.is_reachable) == ("box", False)

@@ -24,7 +24,7 @@ HERE = socket.gethostname()
 
 
 def test_a_writer_is_known_until_it_lets_go(tmp_path):
-    lock = tmp_path / "events.lock"
+    lock = tmp_path / "run.lock"
     assert not is_locked(lock)
     held = WriterLock(lock)
     assert is_locked(lock)
@@ -39,7 +39,7 @@ def test_a_writer_is_known_until_it_lets_go(tmp_path):
 
 @pytest.mark.starts_processes
 def test_a_writer_that_was_killed_is_dead(tmp_path):
-    lock = tmp_path / "events.lock"
+    lock = tmp_path / "run.lock"
     command = [sys.executable, "-c", HOLD, str(lock)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         process.stdout.readline()
@@ -51,7 +51,7 @@ def test_a_writer_that_was_killed_is_dead(tmp_path):
 
 
 def test_a_run_in_another_container_lives_while_its_lock_is_held(tmp_path):
-    lock = tmp_path / "events.lock"
+    lock = tmp_path / "run.lock"
     held = WriterLock(lock)
     elsewhere = json.loads(lock.read_text()) | {"machine": "other", "pids": "other", "host": "box"}
     lock.write_text(json.dumps(elsewhere))

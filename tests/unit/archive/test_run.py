@@ -137,7 +137,7 @@ def test_git_ignores_a_new_folder_of_runs(
 def test_left_over_of_a_killed_creation_is_replaced(folder: Path) -> None:
     draft = folder.with_name(".first.new")
     draft.mkdir(parents=True)
-    (draft / "events.db").write_text("half")
+    (draft / "run.db").write_text("half")
     with Run.create(folder, {}) as run:
         assert run.store.last == 0
     assert not draft.exists()
@@ -162,8 +162,8 @@ def test_unusable_configuration_is_named(
 
 def test_missing_events_are_not_made_up(run: Run, folder: Path) -> None:
     run.close()
-    (folder / "events.db").unlink()
-    with pytest.raises(ArchiveCorrupt, match=r"events\.db: missing"):
+    (folder / "run.db").unlink()
+    with pytest.raises(ArchiveCorrupt, match=r"run\.db: missing"):
         Run.open(folder, write=True)
 
 

@@ -8,14 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dgm.archive.snapshots import (
-    FILE,
-    LINK,
-    PROGRAM,
-    from_folder,
-    to_tar,
-    write_folder,
-)
+from dgm.archive.snapshots import FILE, LINK, PROGRAM, from_folder, to_tar, write_folder
 from dgm.domain import Entry, Snapshot
 from dgm.errors import AgentFault, UserError
 
@@ -41,41 +34,24 @@ def read_tar(data: bytes) -> Snapshot:
     return files
 
 
-def test_strange_names_and_links_survive_a_tar() -> None:
-    assert read_tar(to_tar(STRANGE)) == STRANGE
+names = st.text(st.characters(codec="utf-8", exclude_characters="/\0"), min_size=1, max_size=8)
+parts = names.filter(lambda part: part not in (".", ".."))
+entries = st.builds(Entry, st.binary(max_size=50), st.sampled_from([FILE, PROGRAM]))
+
+
+@given(st.dictionaries(parts, entries, max_size=6), parts)
+@settings(max_examples=30, deadline=None)
+def test_any_snapshot_survives_a_tar_whose_bytes_depend_on_nothing_else(files: Snapshot, folder: str) -> None:
+    files = {**STRANGE, **{f"in {folder}/{name}": entry for name, entry in files.items()}}
+    assert read_tar(to_tar(files)) == files
+    assert to_tar(dict(reversed(files.items()))) == to_tar(files)
 
 
 def test_strange_names_and_links_survive_a_folder(tmp_path: Path) -> None:
     write_folder(STRANGE, tmp_path / "out")
     assert from_folder(tmp_path / "out") == STRANGE
-
-
-def test_written_files_belong_to_their_owner_to_read_and_write(tmp_path: Path) -> None:
-    write_folder({"a": Entry(b""), "b": Entry(b"", PROGRAM)}, tmp_path)
-    modes = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("a", "b")]
-    assert [mode & 0o700 for mode in modes] == [0o600, 0o700]
-
-
-parts = st.text(st.characters(codec="utf-8", exclude_characters="/\0"), min_size=1, max_size=8).filter(
-    lambda part: part not in (".", "..")
-)
-entries = st.builds(Entry, st.binary(max_size=50), st.sampled_from([FILE, PROGRAM]))
-
-
-@given(st.dictionaries(parts, st.one_of(entries, st.dictionaries(parts, entries, min_size=1)), max_size=6))
-@settings(max_examples=30, deadline=None)
-def test_any_snapshot_survives_a_tar(nested: dict[str, Entry | dict[str, Entry]]) -> None:
-    files: dict[str, Entry] = {}
-    for name, value in nested.items():
-        if isinstance(value, Entry):
-            files[name] = value
-        else:
-            files |= {f"{name}/{inner}": entry for inner, entry in value.items()}
-    assert read_tar(to_tar(files)) == files
-
-
-def test_equal_snapshots_give_equal_bytes_whatever_their_order() -> None:
-    assert to_tar(dict(reversed(STRANGE.items()))) == to_tar(STRANGE)
+    modes = [(tmp_path / "out" / name).stat().st_mode for name in ("a/b/c.py", "run.sh")]
+    assert [stat.S_IMODE(mode) & 0o700 for mode in modes] == [0o600, 0o700]
 
 
 def test_folder_is_read_without_caches_git_or_what_links_lead_to(tmp_path: Path) -> None:
@@ -83,20 +59,17 @@ def test_folder_is_read_without_caches_git_or_what_links_lead_to(tmp_path: Path)
     secret.mkdir()
     (secret / "key").write_text("hidden")
     agent = tmp_path / "agent"
-    (agent / "pkg" / "__pycache__").mkdir(parents=True)
-    (agent / "pkg" / "__pycache__" / "x.pyc").write_text("")
-    (agent / ".git").mkdir()
-    (agent / ".git" / "config").write_text("")
-    (agent / "main.py").write_text("x")
+    for name in ("pkg/__pycache__/x.pyc", ".git/config", "main.py"):
+        (agent / name).parent.mkdir(parents=True, exist_ok=True)
+        (agent / name).write_text("x")
     (agent / "link").symlink_to(secret)
     os.mkfifo(agent / "pipe")
     assert from_folder(agent) == {"main.py": Entry(b"x"), "link": Entry(os.fsencode(secret), LINK)}
-
-
-def test_folder_above_the_limit_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "big").write_bytes(b"x" * 2000)
+    (agent / "big").write_bytes(b"x" * 2000)
     with pytest.raises(AgentFault, match="more than 1000 bytes"):
-        from_folder(tmp_path, limit_bytes=1000)
+        from_folder(agent, limit_bytes=1000)
+    with pytest.raises(UserError, match="not a folder"):
+        from_folder(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize("name", ["", "/x", "../x", "a//b", "a/./b", "a/\0"])
@@ -106,40 +79,31 @@ def test_unusable_names_are_never_written(tmp_path: Path, name: str) -> None:
 
 
 def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
+    outside, target = tmp_path / "outside", tmp_path / "target"
     outside.mkdir()
-    (outside / "file").write_text("kept")
-    target = tmp_path / "target"
     target.mkdir()
+    (outside / "file").write_text("kept")
     (target / "folder").symlink_to(outside)
     (target / "file").symlink_to(outside / "file")
     with pytest.raises(UserError, match="through a link"):
         write_folder({"folder/new": Entry(b"evil")}, target)
     write_folder({"file": Entry(b"mine")}, target)
     assert (outside / "file").read_text() == "kept"
-    assert sorted(path.name for path in outside.iterdir()) == ["file"]
+    assert [path.name for path in outside.iterdir()] == ["file"]
     assert not (target / "file").is_symlink()
 
 
-def test_missing_folder_is_the_users_to_mend(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="not a folder"):
-        from_folder(tmp_path / "nowhere")
-
-
-def test_names_that_differ_by_case_are_two_files_where_the_disk_says_so(tmp_path):
-    names = {"A.py": Entry(b"1"), "a.py": Entry(b"2")}
+def test_names_that_differ_by_case_are_two_files_where_the_disk_says_so(tmp_path, monkeypatch):
+    files = {"A": Entry(b"1"), "a": Entry(b"2")}
     for _ in range(2):
-        write_folder(names, tmp_path)
-        assert [(tmp_path / name).read_bytes() for name in names] == [b"1", b"2"]
-
-
-def test_names_that_are_one_for_the_disk_are_refused(tmp_path, monkeypatch):
+        write_folder(files, tmp_path)
+        assert [(tmp_path / name).read_bytes() for name in files] == [b"1", b"2"]
     real = os.stat
 
-    def blind(path, **given):
+    def blind(path, **options):
         """A disk that takes a small letter for a capital one."""
-        return real(path.upper() if isinstance(path, str) else path, **given)
+        return real(path.upper() if isinstance(path, str) else path, **options)
 
     monkeypatch.setattr(os, "stat", blind)
     with pytest.raises(UserError, match=r"takes 'A' and 'a' for one file"):
-        write_folder({"A": Entry(b"1"), "a": Entry(b"2")}, tmp_path)
+        write_folder(files, tmp_path)

@@ -5,11 +5,10 @@ import asyncio
 import pytest
 
 from dgm.archive.events import ActionStarted, CallBooked, CallStarted, ModelCalled, ModelLearned
-from dgm.archive.fold import fold
 from dgm.archive.run import Run
 from dgm.archive.spend import CHECK_ROLE, Spend
 from dgm.archive.tree import Tree
-from dgm.domain import SEED, ActionId, Digest, Evaluate, TaskId, Usage
+from dgm.domain import SEED, ActionId, Evaluate, TaskId, Usage
 from dgm.gateway.journal import RunJournal
 from dgm.messages import BegunCall, CallKey, CutCall, PaidCall, WireProtocol, WireReply, WireRequest
 from dgm.views.run import view_cut_calls
@@ -26,15 +25,15 @@ WHO = ("solve", "m")
 
 
 def started(number=1):
-    return CallStarted(ACTION, number, "m", "solve", Digest("a" * 64), MOST)
+    return CallStarted(ACTION, number, "m", "solve", MOST)
 
 
 def called(number=1):
-    return ModelCalled(ACTION, number, "m", "solve", Digest("a" * 64), Digest("b" * 64), ANSWERED)
+    return ModelCalled(ACTION, number, "m", "solve", ANSWERED)
 
 
 def booked(usage=MOST, number=1, still_open=True):
-    return CallBooked(ACTION, number, "m", "solve", usage, still_open, "a" * 64 if still_open else "")
+    return CallBooked(ACTION, number, "m", "solve", usage, still_open)
 
 
 def spend_of(*events):
@@ -134,7 +133,8 @@ def test_fold_of_the_stored_log_is_the_same(run):
     asyncio.run(journal.record(paid(3), [less]))
     cut_off(run, 4)
     fast = Tree()
-    fold(run.store, fast)
+    for item in run.store.read():
+        fast.apply(item)
     for tree in (fast, run.tree):
         assert set(tree.model_calls.cut) == {(ACTION, 2)}
         assert set(tree.model_calls.open) == {(ACTION, 4)}

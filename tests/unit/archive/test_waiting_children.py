@@ -1,19 +1,15 @@
 """Children that wait for a person, as the log and the tree have them."""
 
-import pytest
-
-from dgm.archive.codec import decode, encode
 from dgm.archive.events import (
     ActionLost,
     ActionStarted,
     AgentBorn,
     AgentStillborn,
     ChildProposed,
-    RunStarted,
 )
 from dgm.domain import ActionId, AgentId, Born, Budget, CommitId, Cost, Digest, Expand, Stillborn, Usage
 from dgm.policies.limits import WAITING, agents_begun, births_in_flight, evaluations_begun, may_expand
-from dgm.policies.lineage.decide import Fold
+from dgm.policies.lineage.decide import Lineage
 from tests.support.runs.trees import Log
 
 SEED = AgentId(0)
@@ -32,38 +28,6 @@ def waiting(children=1):
         log.add(ActionStarted(ActionId(number), Expand((SEED,), "self-edit")))
         log.add(ChildProposed(ActionId(number), CHILD))
     return log
-
-
-@pytest.mark.parametrize(
-    "event",
-    [
-        ChildProposed(ActionId(4), CHILD),
-        BORN,
-        AgentStillborn(ActionId(4), DEAD),
-        RunStarted(Budget(), (), flips=True),
-    ],
-)
-def test_what_is_new_comes_back_from_the_log(event):
-    assert decode(*encode(event)) == event
-
-
-@pytest.mark.parametrize(
-    ("event", "body"),
-    [
-        (
-            AgentBorn(ActionId(1), AgentId(1), Born((SEED,), "op", CommitId("c" * 40), "why")),
-            '{"id":1,"parents":[0],"commit":"cccccccccccccccccccccccccccccccccccccccc","operator":"op","rationale":"why"}',
-        ),
-        (
-            AgentStillborn(ActionId(1), Stillborn((SEED,), "op", "check", "no")),
-            '{"parents":[0],"operator":"op","stage":"check","reason":"no"}',
-        ),
-    ],
-)
-def test_a_log_without_it_is_written_and_read_as_before(event, body):
-    kind, action, now = encode(event)
-    assert now == body
-    assert decode(kind, action, body) == event
 
 
 def test_a_child_that_waits_is_no_agent_and_holds_no_place_of_a_worker():
@@ -96,7 +60,7 @@ def test_no_more_children_are_made_than_a_person_can_be_asked_about():
 
 
 def test_for_lineage_what_waits_is_not_under_way():
-    log, fold = waiting(5), Fold()
+    log, fold = waiting(5), Lineage()
     for event in log.events:
         fold.observe(event)
     assert fold._most_under_way == 1

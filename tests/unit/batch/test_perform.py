@@ -160,7 +160,7 @@ def test_a_run_that_another_process_writes_is_waited_for_then_resumed(lab, monke
     lab.finish("s-0", reason="")
 
     async def let_go_later():
-        lock = WriterLock(lab.archive / "s-0" / "events.lock")
+        lock = WriterLock(lab.archive / "s-0" / "run.lock")
         performing = asyncio.create_task(lab.batch.perform())
         await asyncio.sleep(0.05)
         assert ("resume", "s-0") not in lab.started

@@ -59,7 +59,7 @@ def test_children_that_wait_are_listed(folder, capsys):
 
 
 def test_an_answer_is_a_file_and_nothing_else(folder, capsys):
-    log = (folder / "events.db").read_bytes()
+    log = (folder / "run.db").read_bytes()
     out = dgm(capsys, "asks", 3, "yes")
     assert "the answer is read when the run is resumed: dgm resume asks" in out
     view = json.loads(dgm(capsys, "asks", 2, "no", "--reason", "it only\nrenames", "--json"))
@@ -68,7 +68,7 @@ def test_an_answer_is_a_file_and_nothing_else(folder, capsys):
         2: ApprovalAnswer(False, "it only renames"),
         3: ApprovalAnswer(True),
     }
-    assert (folder / "events.db").read_bytes() == log
+    assert (folder / "run.db").read_bytes() == log
     assert "answered already, and not read yet: no it only renames" in dgm(capsys, "asks")
     assert json.loads(dgm(capsys, "asks", 2, "yes", "--json"))["replaced"] == "no it only renames"
     assert answers(folder)[2] == ApprovalAnswer(True)

@@ -13,10 +13,9 @@ from dgm.archive.events import ActionStarted, Control, ModelCalled, TaskGraded
 from dgm.archive.run import Run
 from dgm.assemble import RunParts
 from dgm.config import Settings
-from dgm.domain import AgentId, Cost, Digest, Evaluate, Evaluation, Split, TaskId, Usage, Verdict
+from dgm.domain import AgentId, Cost, Evaluate, Evaluation, Split, TaskId, Usage, Verdict
 from dgm.errors import Infrastructure
 from dgm.evaluation.control import (
-    OPERATOR,
     HoldoutSchedule,
     Unit,
     count_evaluations,
@@ -26,7 +25,7 @@ from dgm.evaluation.control import (
     read_attempts,
 )
 from dgm.evaluation.results import compare_agents
-from dgm.evaluation.schedule import EvaluationProgress, enter_agent
+from dgm.evaluation.schedule import CONTROL, EvaluationProgress, enter_agent
 from dgm.replay.decisions import decide_again
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.run_controller import RunController
@@ -71,9 +70,8 @@ class Worker:
         if (what.agent, what.task) in self.broken:
             raise Infrastructure("the provider was away")
         number = len(self.holdout.store.calls(action)) + 1
-        nothing = Digest("0" * 64)
         if self.usage.calls:
-            self.holdout.append(ModelCalled(action, number, "m", "solve", nothing, nothing, self.usage))
+            self.holdout.append(ModelCalled(action, number, "m", "solve", self.usage))
         solved = what.task in BEST if what.agent == 1 else what.attempt >= SOLVED_BY[what.task]
         self.done.append(what)
         verdict = Verdict.RESOLVED if solved else Verdict.UNRESOLVED
@@ -121,9 +119,7 @@ def session(holdout, search, control, *, usd=None, workers=1, worker=None, stop_
 def attempts(holdout):
     """The control's, in the order of their starts."""
     started = [item.event.action for item in holdout.store.read() if isinstance(item.event, ActionStarted)]
-    return [
-        (what.task, what.attempt) for what in started if holdout.tree.agents[what.agent].operator == OPERATOR
-    ]
+    return [(what.task, what.attempt) for what in started if holdout.tree.agents[what.agent].key == CONTROL]
 
 
 def missing(holdout, plan):

@@ -1,12 +1,14 @@
+import contextlib
 import json
 import lzma
 import shutil
+import sqlite3
 import tarfile
 from pathlib import Path
 
 import pytest
 
-from dgm.archive.events import ActionStarted, ModelCalled
+from dgm.archive.events import ActionStarted, ModelCalled, encode
 from dgm.archive.finding import find_run
 from dgm.archive.journal import CallReader
 from dgm.archive.packed import unpack
@@ -36,8 +38,8 @@ def names(file: Path) -> list[str]:
 def everything(folder: Path) -> bytes:
     """All that a run says, traces uncompressed."""
     with Run.open(folder) as run:
-        bodies = [row[4].encode() for row in run.store.rows()]
-        stored = [run.traces.get(p.parent.name + p.stem) for p in (folder / "traces").glob("??/*.z")]
+        bodies = [encode(item.event) for item in run.store.read()]
+        stored = [run.traces.get(name) for (name,) in run.store.query("SELECT sha256 FROM blobs")]
     return b"\n".join([(folder / "run.json").read_bytes(), *bodies, *stored])
 
 
@@ -45,7 +47,7 @@ def test_a_run_comes_back_as_it_was(folder: Path, tmp_path: Path) -> None:
     manifest = pack(folder, tmp_path / "a.dgm", ALICE)
     unpack(tmp_path / "a.dgm", tmp_path / "back")
     with Run.open(folder) as before, Run.open(tmp_path / "back") as after:
-        assert list(after.store.rows()) == list(before.store.rows())
+        assert list(after.store.read()) == list(before.store.read())
         assert after.config == before.config
         assert [after.source(a.id) for a in after.tree.agents] == [
             before.source(a.id) for a in before.tree.agents
@@ -71,19 +73,13 @@ def test_packing_what_was_unpacked_gives_the_same_bytes(folder: Path, tmp_path: 
 
 
 def test_nothing_but_the_run_is_in_it(folder: Path, tmp_path: Path) -> None:
-    (folder / "traces" / ".0badcafe").write_bytes(b"left by a process that died")
     (folder / "notes.txt").write_text("mine")
     with Run.open(folder, write=True) as run:
-        unnamed = run.traces.put(b"never named by an event")
+        run.traces.put(b"never named by an event")
         pack(folder, tmp_path / "a.dgm", ALICE)
-    found = names(tmp_path / "a.dgm")
-    assert found[0] == "manifest.json"
-    assert found[1:] == sorted(found[1:])
-    assert len([name for name in found if name.startswith("traces/")]) == 1
-    assert not any(
-        unnamed[2:] in name or "lock" in name or "wal" in name or "notes" in name for name in found
-    )
-    assert len([name for name in found if name.startswith("agents.git/")]) == 2
+    manifest, pack_file, *rest = names(tmp_path / "a.dgm")
+    assert (manifest, rest) == ("manifest.json", ["run.db", "run.json"])
+    assert pack_file.startswith("agents.git/objects/pack/pack-")
 
 
 def test_a_run_is_packed_while_it_is_written(folder: Path, tmp_path: Path) -> None:
@@ -140,7 +136,7 @@ def test_a_long_conversation_comes_along(tmp_path: Path) -> None:
     assert verify(tmp_path / "back")["exchanges"] == 40
     with Run.open(tmp_path / "back") as back:
         calls = [item.event for item in back.store.read() if isinstance(item.event, ModelCalled)]
-        request, reply = CallReader(back.store, back.traces).exchange(calls[-1])
+        request, reply = CallReader(back.store).exchange(calls[-1])
         assert len(request.messages) == 79
         assert request.messages[0].text == "mend a: with <key>"
         assert reply.text == "39: with <key>"
@@ -179,9 +175,10 @@ def test_a_file_that_exists_is_not_overwritten(folder: Path, tmp_path: Path) -> 
 
 
 def test_a_missing_trace_is_named(folder: Path, tmp_path: Path) -> None:
-    lost = next((folder / "traces").glob("??/*.z"))
-    lost.unlink()
-    with pytest.raises(ArchiveCorrupt, match=f"{lost.parent.name}{lost.stem} is missing"):
+    with contextlib.closing(sqlite3.connect(folder / "run.db")) as log:
+        ((lost,),) = log.execute("DELETE FROM blobs RETURNING sha256").fetchall()
+        log.commit()
+    with pytest.raises(ArchiveCorrupt, match=f"{lost} is missing"):
         pack(folder, tmp_path / "a.dgm", ALICE)
     with pytest.raises(ArchiveCorrupt, match=r"is missing \(.*event \d"):
         verify(folder)

@@ -22,7 +22,7 @@ def folder(tmp_path):
 
 def calls(run):
     """The events of calls, each with its request."""
-    reader, kinds = CallReader(run.store, run.traces), (CallBooked, CallStarted, ModelCalled)
+    reader, kinds = CallReader(run.store), (CallBooked, CallStarted, ModelCalled)
     events = [one.event for one in run.store.read()]
     return [(each, reader.request(each).body) for each in events if isinstance(each, kinds)]
 
@@ -39,7 +39,7 @@ def test_requests_come_back_with_what_must_not_be_published_replaced(folder, tmp
         read = [body for _, body in calls(back)]
         (cut,) = RunJournal(back).cut_calls(back.tree.next_action - 1)
         answered = next(call for call, _ in calls(back) if isinstance(call, ModelCalled))
-        content = CallReader(back.store, back.traces).reply(answered).content
+        content = CallReader(back.store).reply(answered).content
     assert [len(body["messages"]) for body in read] == [1, 1, 3, 3, 5, 7]
     assert len(read[-1]["messages"]) == len(made[-1].body["messages"])
     assert cut.request.body == read[2]

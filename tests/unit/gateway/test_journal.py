@@ -70,7 +70,7 @@ def kinds(run):
 
 def stored(run):
     """Number → whether there is a reply, of the rows of a log, as another program sees them."""
-    with closing(sqlite3.connect(run.folder / "events.db")) as log:
+    with closing(sqlite3.connect(run.folder / "run.db")) as log:
         return dict(log.execute("SELECT number, reply IS NOT NULL FROM calls ORDER BY number").fetchall())
 
 
@@ -311,7 +311,7 @@ def told(folder, lent, texts=TEXTS):
                 with opened.lend(ACTION, "solve") as lease:
                     async with client(opened, lease.token) as http:
                         answers = [await http.post("/chat/completions", json=chat(text)) for text in texts]
-            reader = CallReader(run.store, run.traces)
+            reader = CallReader(run.store)
             kept = [str(reader.exchange(call)[0].messages) for call in run.store.calls(ACTION)]
             ((size,),) = run.store.query("SELECT sum(length(request)) FROM calls")
         return (

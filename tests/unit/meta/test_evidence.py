@@ -188,11 +188,12 @@ def test_the_manifest_has_digests_and_sizes():
 def test_failures_are_counted_by_kind():
     cases = [
         case(run=ProgramEnd(exit_code=1)),
+        case(run=ProgramEnd(exit_code=2), patch=b"diff"),
         case(run=ProgramEnd(exit_code=1, crashed=True), patch=b"diff"),
         case(run=ProgramEnd(truncated=True, context=True), patch=b"diff"),
         case(verdict=Verdict.RESOLVED, run=ProgramEnd(exit_code=1), patch=b"diff"),
     ]
-    counts = {"resolved": 3, "evaluations": 7, "failures": 3, "step_limit": 1, "truncated": 1, "wrong": 1}
+    counts = {"resolved": 3, "evaluations": 7, "failures": 4, "step_limit": 2, "truncated": 1, "wrong": 1}
     assert count_problems(Tally(3, 4), cases) == counts | {"crashed": 1, "empty": 1, "context": 1}
 
 
@@ -219,6 +220,19 @@ def test_a_conversation_has_turns_and_the_size_of_its_prompts():
     )
     assert LONG.strip() in prompts
     assert "runs a command" in prompts
+
+
+def test_several_conversations_are_numbered():
+    threads = [
+        thread
+        for number in (3, 5)
+        for thread in collect_threads([(number, Request((Message(Role.USER, "mend it"),)), Reply("DONE"))])
+    ]
+    lines = conversation_text(threads).splitlines()
+    assert [line for line in lines if line.startswith("# ")] == [
+        "# Conversation 1 of 2: 1 model call, from call 3",
+        "# Conversation 2 of 2: 1 model call, from call 5",
+    ]
 
 
 def test_evidence_begins_with_the_first_answer():

@@ -10,7 +10,7 @@ from dgm.messages import RequestRefused
 from dgm.meta.issue import ROWS, Compare, Diagnose
 from dgm.offline import decide
 from dgm.offline.improve import applicable, kinds
-from dgm.protocols import JobKind
+from dgm.protocols import JobKind, Needs
 from tests.unit.meta.making import ISSUE, SEED, Bench, brief, case, make, member
 
 YES, NO = Verdict.RESOLVED, Verdict.UNRESOLVED
@@ -91,6 +91,11 @@ def test_without_a_usable_answer_no_agent_works(answers, raised):
         diagnose(bench, retries=1)
     assert bench.jobs == []
     assert raised is Infrastructure or caught.value.stage == "answer"
+
+
+def test_what_the_operators_need():
+    assert Diagnose.needs == Needs(failures=1, aims=("unresolved", "empty", "stochastic", "context"))
+    assert Compare.needs == Needs(failures=1, relatives=3)
 
 
 @pytest.mark.parametrize("operator", [Diagnose, Compare])

@@ -65,10 +65,10 @@ class World:
 
     async def ask(self, request, role):
         self.ran.append(f"ask {role}")
-        said = self.answers.pop(0) if self.answers else None
-        if isinstance(said, Exception):
-            raise said
-        return Reply(said, usage=Usage(1)) if said else await OfflineModel().reply(request)
+        answer = self.answers.pop(0) if self.answers else None
+        if isinstance(answer, Exception):
+            raise answer
+        return Reply(answer, usage=Usage(1)) if answer else await OfflineModel().reply(request)
 
     def vet(self, child, gates=EVERYTHING, probes=TASKS, vetting=None, parent=PARENT, known=True, **limits):
         twins = {tree_id(TWIN): "agent 3"} if known else {}
@@ -103,13 +103,14 @@ def failing(world, child, *args, **kwargs):
 
 def test_a_good_child_passes_all_stages_and_each_says_what_it_took():
     world = World()
-    assert world.vet(CHILD) == syntax_key(CHILD)
+    size = sum(len(entry.data) for entry in CHILD.values())
+    assert world.vet(CHILD, agent_files=len(CHILD), agent_bytes=size) == syntax_key(CHILD)
     assert world.ran == ["check", "improve", "probe one"]
     assert list(world.results.items()) == [(stage, "passed") for stage in STAGES]
-    told = json.loads(world.vetting.trace())["stages"]
-    assert [each["stage"] for each in told] == STAGES
-    assert all(each["seconds"] > 0 for each in told)
-    assert told[-1]["tries"][0].items() >= {"task": "one", "verdict": "resolved"}.items()
+    stages = json.loads(world.vetting.trace())["stages"]
+    assert [stage["stage"] for stage in stages] == STAGES
+    assert all(0 < stage["seconds"] < 600 for stage in stages)
+    assert stages[-1]["tries"][0].items() >= {"task": "one", "verdict": "resolved"}.items()
 
 
 BIG = {**CHILD, "big.txt": Entry(b"0123456789\n" * 400)}
@@ -121,7 +122,7 @@ COPY = {**PARENT, "a.py": Entry(CODE.replace(b"10", b"30").replace(b"end()", b"e
     [
         ({**CHILD, "a.py/b": Entry(b"")}, "patch", "both a file and a folder"),
         ({**CHILD, "../b": Entry(b"")}, "patch", "not the name of a file"),
-        ({**CHILD, "tool": Entry(b"x", 0o100664)}, "patch", "it gives another source"),
+        ({**CHILD, "tool": Entry(b"x", 0o100664)}, "patch", "does not apply as a patch"),
         (BIG, "patch", "bytes as a patch; 4000 are allowed"),
         (PARENT, "unchanged", "the same as its parent's"),
         ({**CHILD, "agent.toml": Entry(TOML + b"\n")}, "protected", "agent.toml"),
@@ -157,45 +158,54 @@ def test_nothing_is_a_child_of_what_is_no_agent():
 
 
 @pytest.mark.parametrize(
-    "check",
-    [Completed(1, b"Traceback\nSyntaxError: x"), Completed(124, b"", timed_out=True), Completed(137, b"")],
+    ("check", "cause"),
+    [
+        (Completed(1, b"Traceback\nSyntaxError: x"), "SyntaxError"),
+        (Completed(124, b"", timed_out=True), "time-out"),
+        (Completed(137, b""), "no"),
+    ],
 )
-def test_a_failing_check_is_fatal(check):
+def test_a_failing_check_is_fatal(check, cause):
     world = World(check)
-    assert failing(world, CHILD).stage == "check"
+    fault = failing(world, CHILD)
+    assert (fault.stage, fault.cause) == ("check", cause)
     assert world.ran == ["check"]
     assert list(world.results)[-1] == "check"
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("how", "reason"),
     [
         ({"out_of_processor": True}, "took more than 1 s of processor time (limits.check_s)"),
         ({"seconds": 60.2}, "did not end within 60 s, at a second try: it waits for something"),
     ],
 )
-def test_what_a_child_ran_out_of_is_told_and_what_it_printed_is_kept(how, said):
+def test_what_a_child_ran_out_of_is_told_and_what_it_printed_is_kept(how, reason):
     late = Completed(124, b"loading\n", timed_out=True, **how)
     fault = failing(World(late), CHILD)
-    assert (str(fault), fault.output) == (f"the self-check {said}", b"loading\n")
+    assert (str(fault), fault.output) == (f"the self-check {reason}", b"loading\n")
     fault = failing(World(work=Work(CHILD, b"", late, (), 1)), CHILD)
     assert (str(fault), fault.output) == (
-        f"an improve job, to which the model only says DONE, {said}",
+        f"an improve job, to which the model only says DONE, {reason}",
         b"loading\n",
     )
 
 
 @pytest.mark.parametrize(
-    "work",
+    ("work", "cause"),
     [
-        Work(CHILD, b"", Completed(0, b""), (), 0),
-        Work(CHILD, b"", Completed(124, b"", timed_out=True), (), 1),
-        Work(CHILD, b"", Completed(1, b"Traceback (most recent call last)\nKeyError: 'x'"), (), 1),
+        (Work(CHILD, b"", Completed(0, b""), (), 0), "no call"),
+        (Work(CHILD, b"", Completed(124, b"", timed_out=True), (), 1), "time-out"),
+        (
+            Work(CHILD, b"", Completed(1, b"Traceback (most recent call last)\nKeyError: 'x'"), (), 1),
+            "KeyError",
+        ),
     ],
 )
-def test_a_child_that_cannot_improve_is_stillborn(work):
+def test_a_child_that_cannot_improve_is_stillborn(work, cause):
     world = World(work=work)
-    assert failing(world, CHILD).stage == "improve"
+    fault = failing(world, CHILD)
+    assert (fault.stage, fault.cause) == ("improve", cause)
     assert world.ran == ["check", "improve"]
 
 
@@ -259,10 +269,10 @@ def test_a_model_decides_which_edit_is_a_copy():
     assert world.ran == ["ask diagnose"] * 2
 
 
-@pytest.mark.parametrize("said", [["?", "?"], [RequestRefused("context_length_exceeded", "too long")]])
+@pytest.mark.parametrize("answers", [["?", "?"], [RequestRefused("context_length_exceeded", "too long")]])
 @pytest.mark.parametrize(("threshold", "stage"), [(0.01, "novelty"), (1.0, "")])
-def test_where_the_model_does_not_say_similarity_does(said, threshold, stage):
-    world = World(answers=said)
+def test_where_the_model_does_not_say_similarity_does(answers, threshold, stage):
+    world = World(answers=answers)
     gates = GateSettings(novelty="model", novelty_threshold=threshold)
     if stage:
         assert failing(world, CHILD, gates).stage == stage

@@ -146,7 +146,7 @@ def test_every_policy_opens_under_its_name_and_hands_out_an_agent(name):
 
 @policy
 def youngest(view, rng):
-    return Plan(False, lambda: None, lambda: AgentId(int(view.open[-1])))
+    return Plan(False, lambda: None, lambda: view.open[-1])
 
 
 def unmarked(view, rng):
@@ -190,12 +190,12 @@ def test_a_function_is_a_policy():
 def test_a_class_is_a_policy_with_state():
     log = lonely()
     log.graded(0, [True])
-    made = named(f"{__name__}:Counting")
-    assert made.keeps_state and not named("hgm").keeps_state
+    opened = named(f"{__name__}:Counting")
+    assert opened.keeps_state and not named("hgm").keeps_state
     steps = []
     for event in [*log.events, *log.events]:
-        made.observe(event)
-        steps.append(type(made.next(log.tree, Random(0))))
+        opened.observe(event)
+        steps.append(type(opened.next(log.tree, Random(0))))
     assert steps == [Expand] * 3 + [Evaluate] * 5
 
 
@@ -263,16 +263,16 @@ def test_alpha_is_refused_exactly_where_it_changes_nothing(name):
         log.graded(agent, [True] * 8)
     steps = []
     for alpha in (0.2, 0.9):
-        made = named(name, alpha=alpha)
+        opened = named(name, alpha=alpha)
         for event in log.events:
-            made.observe(event)
-        steps.append(made.next(log.tree, Random(0)))
+            opened.observe(event)
+        steps.append(opened.next(log.tree, Random(0)))
     log.born(0)
     for alpha in (0.2, 0.9):
-        made = named(name, alpha=alpha)
+        opened = named(name, alpha=alpha)
         for event in log.events:
-            made.observe(event)
-        steps.append(made.next(log.tree, Random(0)))
+            opened.observe(event)
+        steps.append(opened.next(log.tree, Random(0)))
     reads = steps[0] != steps[1] or steps[2] != steps[3]
     assert bool(refusal(name=name, alpha=0.5)) is not reads
     assert not refusal(name=name, alpha=0.6)

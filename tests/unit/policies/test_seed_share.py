@@ -73,7 +73,7 @@ class Clockwork:
         self.at, action, what = self.running.pop(0)
         cost = Cost(EVALUATION, EVALUATION_S)
         role = "solve" if isinstance(what, Evaluate) else "improve"
-        self.add(ModelCalled(action, 1, "model", role, "request", "reply", EVALUATION, 1.0))
+        self.add(ModelCalled(action, 1, "model", role, EVALUATION, 1.0))
         match what:
             case Evaluate(agent, task):
                 verdict = Verdict.RESOLVED if action % 4 == 0 else Verdict.UNRESOLVED

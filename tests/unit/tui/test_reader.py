@@ -62,7 +62,7 @@ def test_an_error_is_raised_where_the_question_was_asked(tmp_path: Path) -> None
         await reader.open()
         with pytest.raises(ZeroDivisionError):
             await reader.ask(lambda _: 1 // 0)
-        (tmp_path / "run" / "events.db").rename(tmp_path / "elsewhere")
+        (tmp_path / "run" / "run.db").rename(tmp_path / "elsewhere")
         with pytest.raises(Infrastructure, match="removed"):
             await reader.follow()
         reader.close()

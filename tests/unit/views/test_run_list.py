@@ -28,10 +28,12 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         child(run)
     for name in ("foreign", "newer", "broken", "odd", "exam"):
         shutil.copytree(folder / "cut", folder / name)
-    (folder / "foreign" / "events.lock").write_text('{"pid": 7, "host": "gpu-7\\u001b[31m"}')
-    with closing(sqlite3.connect(folder / "newer" / "events.db")) as connection:
+    (folder / "foreign" / "run.lock").write_text(
+        '{"pid": 7, "host": "gpu-7\\u001b[31m", "machine": "another"}'
+    )
+    with closing(sqlite3.connect(folder / "newer" / "run.db")) as connection:
         connection.execute("PRAGMA user_version = 99")
-    (folder / "broken" / "events.db").write_bytes(b"SQLite format 3\0" + bytes(5_000))
+    (folder / "broken" / "run.db").write_bytes(b"SQLite format 3\0" + bytes(5_000))
     (folder / "odd" / "run.json").write_text('{"format": 1, "config": {"settings": [1], "created": "x"}}')
     exam = (folder / "exam" / "run.json").read_text()
     (folder / "exam" / "run.json").write_text(exam.replace('"config": {', '"config": {"evaluation": {}, ', 1))

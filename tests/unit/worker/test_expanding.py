@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from dgm.archive.codec import decode, encode
 from dgm.archive.events import ActionStarted, RunStarted, TaskGraded
 from dgm.archive.run import Run
 from dgm.config import Settings
@@ -175,18 +174,3 @@ def test_what_was_said_of_a_child_is_kept_where_vetting_stops_it(run):
     assert (outcome.stage, outcome.reason) == ("duplicate", "the same content as agent 3")
     assert run.traces.get(outcome.cost.traces["log"]) == b"said"
     assert run.traces.get(outcome.cost.traces["statement"]) == b"it is about no task"
-
-
-def test_all_that_is_chosen_at_the_start_is_in_the_log():
-    what = Expand(
-        (AgentId(1), AgentId(2)), "op", (ActionId(5),), (AgentId(0),), "loop", ActionId(5), TASKS[:2]
-    )
-    started = ActionStarted(ActionId(9), what, again=True)
-    assert decode(*encode(started)) == started
-
-
-def test_an_expansion_of_an_older_run_reads_as_one_without_the_rest():
-    plain = ActionStarted(ActionId(9), Expand((AgentId(1),), "op", (ActionId(5),)))
-    body = '{"parents":[1],"operator":"op","evidence":[5]}'
-    assert decode("action_started", 9, body) == plain
-    assert encode(plain) == ("action_started", 9, body)

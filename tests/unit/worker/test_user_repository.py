@@ -49,13 +49,13 @@ def change(repo, **files):
     write_back(repo, patch(before, after), changed)
 
 
-@pytest.mark.parametrize("autocrlf", ["true", "input", "false"])
-def test_line_ends_stay_whatever_autocrlf_says(repo, autocrlf):
-    settings(repo, autocrlf=autocrlf, safecrlf="true")
-    dos, unix = Entry(b"one\r\nTWO\r\nthree\r\n"), Entry(b"one\nTWO\nthree\n")
-    change(repo, **{"dos.txt": dos, "unix.txt": unix})
-    assert (repo / "dos.txt").read_bytes() == dos.data
-    assert (repo / "unix.txt").read_bytes() == unix.data
+def test_line_ends_stay_whatever_autocrlf_says(repo):
+    for autocrlf in ("true", "input", "false"):
+        settings(repo, autocrlf=autocrlf, safecrlf="true")
+        dos, unix = Entry(b"one\r\nTWO %b\r\n" % autocrlf.encode()), Entry(b"one\n%b\n" % autocrlf.encode())
+        change(repo, **{"dos.txt": dos, "unix.txt": unix})
+        assert (repo / "dos.txt").read_bytes() == dos.data
+        assert (repo / "unix.txt").read_bytes() == unix.data
 
 
 def test_attributes_and_filters_do_nothing(repo):
@@ -92,23 +92,16 @@ def test_files_are_made_removed_and_become_folders(repo):
     assert not (repo / "a").exists()
 
 
-def test_what_was_changed_elsewhere_in_the_file_meanwhile_stays(repo):
-    before = user_files(repo).files
-    diff = patch(before, {**before, "unix.txt": Entry(b"ONE\ntwo\nthree\n")})
-    (repo / "unix.txt").write_bytes(b"one\ntwo\nthree\nfour\nfive\n")
-    write_back(repo, diff, ["unix.txt"])
-    assert (repo / "unix.txt").read_bytes() == b"ONE\ntwo\nthree\nfour\nfive\n"
-
-
-def test_a_change_that_does_not_fit_any_more_changes_nothing(repo):
+def test_a_change_is_made_whole_or_not_at_all_where_the_file_changed_meanwhile(repo):
     before = user_files(repo).files
     new = {"dos.txt": Entry(b"1\n"), "unix.txt": Entry(b"ONE\ntwo\nthree\n"), "new": Entry(b"n\n")}
-    diff = patch(before, {**before, **new})
     (repo / "unix.txt").write_bytes(b"other\n")
     with pytest.raises(UserError, match="does not apply any more"):
-        write_back(repo, diff, new)
-    assert (repo / "dos.txt").read_bytes() == before["dos.txt"].data
-    assert not (repo / "new").exists()
+        write_back(repo, patch(before, {**before, **new}), new)
+    assert user_files(repo).files == {**before, "unix.txt": Entry(b"other\n")}
+    (repo / "unix.txt").write_bytes(b"one\ntwo\nthree\nfour\nfive\n")
+    write_back(repo, patch(before, {**before, **new}), new)
+    assert (repo / "unix.txt").read_bytes() == b"ONE\ntwo\nthree\nfour\nfive\n"
 
 
 def test_submodules_are_there_and_what_is_absent_is_said(repo, tmp_path):
@@ -220,11 +213,7 @@ def test_settings_of_the_repository_change_no_list(repo, line):
     before = user_files(repo).files
     (repo / ".git" / "config").write_text(f"[core]\n{line}\n")
     assert user_files(repo).files == before
-
-
-def test_a_repository_without_a_file_to_show_is_not_taken_whole(repo):
-    hidden(repo)
-    git(repo, "rm", "-qr", "--cached", ".")
+    git(repo, "--git-dir=.git", "--work-tree=.", "rm", "-qr", "--cached", ".")
     (repo / ".git" / "info" / "exclude").write_text("*\n")
     assert user_files(repo).files == {}
 

@@ -35,7 +35,7 @@ from dgm.domain import (
     Verdict,
 )
 from dgm.policies.lineage import decide
-from dgm.policies.lineage.decide import Fold, expected_improvement, leader, learned_spread
+from dgm.policies.lineage.decide import Lineage, expected_improvement, leader, learned_spread
 from dgm.policies.lineage.learn import DIFFICULTY_VARIANCE, Laws
 from dgm.policies.lineage.posterior import State
 from dgm.policies.registry import best_agent
@@ -46,7 +46,7 @@ MANY = tuple(TaskId(f"task-{n:02}") for n in range(70))
 
 
 def fold(log):
-    state = Fold()
+    state = Lineage()
     for event in log.events:
         state.observe(event)
     return state
@@ -230,22 +230,7 @@ def test_evaluations_are_due_before_an_expansion_and_more_where_those_are_expens
     assert not expands(due, expansion_pays=False)
 
 
-@pytest.mark.parametrize(("spare", "expands"), [(6, True), (2, False)])
-def test_no_expansion_in_the_last_tenth_of_the_budget(spare, expands):
-    log = family([True] * 5 + [False] * 5, [True] * 9, budget=Budget(evaluations=19 + spare))
-    assert view(log).expands == expands
-
-
 # Who may have a child, and work in flight
-
-
-def test_many_workers_let_unprobed_agents_have_children():
-    log = family([True, False], [])
-    assert view(log)._able().tolist() == [True, False]
-    for task in TASKS[2:9]:
-        start(log, Evaluate(SEED, task))
-    start(log, Evaluate(AgentId(1), TASKS[0]))
-    assert view(log)._able().tolist() == [True, True]
 
 
 def test_parents_of_unborn_and_stillborn_children_are_left():
@@ -291,13 +276,6 @@ def test_actions_in_flight_count_once_however_often_they_are_repeated():
     assert view(log)._growing.tolist() == [1.0]
 
 
-def test_broken_agents_are_set_aside():
-    log = family([True] * 9 + [False], [False] * 8, [True] * 4)
-    outlook = view(log)
-    assert outlook.broken[1] > 0.5 > outlook.broken[2]
-    assert 1 not in (outlook.parent, outlook.target, recommend(log))
-
-
 # The cost of an expansion
 
 
@@ -331,12 +309,6 @@ def measure_cost(outage=False, solve=0, improve=0, seconds=(0.0, 0.0)):
 )
 def test_the_cost_of_an_expansion_is_measured_in_tokens_or_else_in_seconds(measured, cost):
     assert measure_cost(**measured) == pytest.approx(cost)
-
-
-def test_the_budget_says_what_an_expansion_costs():
-    log = family([False] * 10, budget=Budget(evaluations=100, expansion_cost=5.0))
-    log.made((0,), "self-edit", dies="check")
-    assert view(log).expansion_cost == 5.0
 
 
 # The first children

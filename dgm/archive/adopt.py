@@ -1,0 +1,249 @@
+"""Adoption of a run that a stranger may have made: it is rewritten once, here, into files that we create.
+
+Each event passes the decoder, each trace and call is unpacked within bounds, and git checks each object. From then on
+the run is like any other, and nothing that reads it has to defend itself.
+"""
+
+import hashlib
+import re
+import shutil
+import sqlite3
+import tempfile
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from dgm.archive import earlier
+from dgm.archive.durable import make_folder, sync_file, write_durably
+from dgm.archive.events import SCHEMA_VERSION, Recorded, decode, traces_of
+from dgm.archive.git import Objects
+from dgm.archive.history import find_unborn
+from dgm.archive.log import APPLICATION_ID, FILE, translate_errors, write_log
+from dgm.archive.repository import make_repository
+from dgm.archive.run import Run, RunKind, read_config
+from dgm.archive.verifying import verify
+from dgm.bounded_reading import open_file, read_file
+from dgm.domain import Digest, Name
+from dgm.errors import ArchiveCorrupt, UserError
+
+MAX_BYTES = 256_000_000
+"""Maximum size of a trace, a request or a reply in bytes."""
+HOLDOUT = "holdout"
+_PIECE = 1 << 20
+_STEPS = 1_000_000
+_FREE_STEPS = 500_000_000
+"""Steps that reading a log may take; a few seconds. Honest scans take less than one for each byte of the log."""
+_STEPS_PER_BYTE = 20
+_LATEST = 1e11
+"""Unix times of events lie before it; in the year 5138."""
+_PACK = re.compile(r"pack/pack-[0-9a-f]{40}\.pack")
+_LOOSE = re.compile(r"[0-9a-f]{2}/[0-9a-f]{38}")
+_TABLES = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ? AND sql LIKE 'CREATE TABLE%'"
+
+
+class _Settings(Struct):
+    """The types of those settings that are read before ``dgm.config`` checks them all."""
+
+    benchmark: str = ""
+    model: Name = ""
+    operator: Name = ""
+    workers: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
+    seed: Annotated[int, Meta(ge=-(10**15), le=10**15)] = 0
+    policy: dict[str, Any] = {}
+    budget: dict[str, Any] = {}
+    limits: dict[str, Any] = {}
+    gates: dict[str, Any] = {}
+    models: dict[str, Any] = {}
+
+
+class _Config(Struct):
+    """The types of the values in ``run.json``."""
+
+    id: Annotated[str, Meta(pattern="^[A-Za-z0-9_.-]*\\Z", max_length=100)] = ""
+    """It becomes a part of the names of folders and a label of containers."""
+    name: Name = ""
+    created: Annotated[float, Meta(ge=0, lt=_LATEST)] = 0.0
+    sandbox: Name = ""
+    settings: _Settings = msgspec.field(default_factory=_Settings)
+    versions: dict[str, str | None] = {}
+    objects: dict[str, dict[str, str]] = {}
+    kind: RunKind = RunKind.SEARCH
+    plan: dict[str, Any] = {}
+
+
+def adopt(source: Path, folder: Path) -> None:
+    """Write a run and its holdout evaluation anew.
+
+    Args:
+        source: the files of a run, of this version or the previous one; nothing else in them is read or changed.
+        folder: the new folder. If an error is raised, it may be incomplete.
+
+    Raises:
+        ArchiveCorrupt: something is damaged or missing; names the first fault.
+        UserError: a version made it that is not read.
+        Infrastructure: the disk is full or failing.
+    """
+    for part in ("", HOLDOUT):
+        if not part or (source / part / "run.json").exists():
+            _adopt_part(source / part, folder / part)
+    verify(folder)
+
+
+def _adopt_part(source: Path, folder: Path) -> None:
+    config = dict(read_config(source / "run.json"))
+    try:
+        msgspec.convert(config, _Config)
+    except ValueError as error:
+        raise ArchiveCorrupt(f"{source / 'run.json'}: not what dgm wrote: {error}") from error
+    make_folder(folder)
+    _rewrite_log(source, folder / FILE)
+    sync_file(folder / FILE)
+    write_durably(folder / "run.json", read_file(source / "run.json"))
+    with Run.open(folder) as run:
+        refs = {f"agents/{agent.id}": agent.commit for agent in run.tree.agents}
+        refs |= {f"waiting/{action}": child.commit for action, child in find_unborn(run).items()}
+    _import_objects(source / "agents.git", folder / "agents.git")
+    lines = [f"{commit} refs/heads/{name}" for name, commit in sorted(refs.items()) if commit]
+    head = "# pack-refs with: peeled fully-peeled sorted "
+    write_durably(
+        folder / "agents.git" / "packed-refs", "".join(f"{line}\n" for line in [head, *lines]).encode()
+    )
+
+
+def _import_objects(source: Path, repository: Path) -> None:
+    """Make a repository of the objects of another one, whose configuration and refs are not read."""
+    make_repository(repository)
+    objects = repository / "objects"
+    for path in sorted((source / "objects").glob("*/*")):
+        name = path.relative_to(source / "objects")
+        if _PACK.fullmatch(str(name)):
+            _copy_file(path, objects / name)
+            Objects(repository).run(
+                "index-pack",
+                "--strict",
+                f"--max-input-size={MAX_BYTES}",
+                str(objects.resolve() / name),
+            )
+        elif _LOOSE.fullmatch(str(name)):
+            make_folder((objects / name).parent)
+            _copy_file(path, objects / name)
+
+
+def _copy_file(path: Path, target: Path) -> None:
+    """Copy a regular file; a link is refused."""
+    with open_file(path) as file, target.open("xb") as copy:
+        shutil.copyfileobj(file, copy)
+    sync_file(target)
+
+
+def _rewrite_log(source: Path, target: Path) -> None:
+    name = earlier.LOG if (source / earlier.LOG).exists() else FILE
+    if not (source / name).exists():
+        raise ArchiveCorrupt(f"{source / name}: missing")
+    with tempfile.TemporaryDirectory(prefix=".", dir=target.parent) as scratch:
+        # Only these two files: SQLite can be led by any other beside them to files outside this folder.
+        for end in ("", "-wal"):
+            if not end or (source / f"{name}{end}").exists():
+                _copy_file(source / f"{name}{end}", Path(scratch, f"{name}{end}"))
+        path = Path(scratch, name)
+        with _reading(source / name, path) as connection:
+            is_current = name == FILE
+            named: dict[Digest, None] = {}
+            traces = (
+                connection.execute("SELECT sha256, zlib FROM blobs")
+                if is_current
+                else earlier.read_traces(source, named)
+            )
+            write_log(
+                target,
+                _read_events(source / name, connection, is_current, named),
+                _read_calls(source / name, connection),
+                _read_traces(source / name, traces),
+            )
+
+
+@contextmanager
+def _reading(place: Path, copy: Path) -> Iterator[sqlite3.Connection]:
+    """Open a copy of a stranger's database; statements together may take so many steps for each byte."""
+    steps, limit = 0, _FREE_STEPS + _STEPS_PER_BYTE * copy.stat().st_size
+
+    def count() -> int:
+        nonlocal steps
+        steps += _STEPS
+        return int(steps > limit)
+
+    with translate_errors(place), closing(sqlite3.connect(copy, isolation_level=None)) as connection:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_BYTES + _PIECE)
+        connection.set_progress_handler(count, _STEPS)
+        for pragma in ("cell_size_check=ON", "query_only=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+        if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+            raise ArchiveCorrupt(f"{place}: not a log that dgm wrote")
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version > SCHEMA_VERSION:
+            raise UserError(f"{place}: written by a newer dgm (schema {version}); upgrade dgm")
+        tables = ("events", "calls", "blobs") if place.name == FILE else ("events", "calls")
+        if place.name != FILE:
+            earlier.check_version(place, connection)
+        for table in tables:
+            if not connection.execute(_TABLES, (table,)).fetchone()[0]:
+                raise ArchiveCorrupt(f"{place}: it has no table {table!r}")
+        yield connection
+
+
+def _read_events(
+    place: Path, connection: sqlite3.Connection, is_current: bool, named: dict[Digest, None]
+) -> Iterator[Recorded]:
+    for number, (seq, at, kind, action, body) in enumerate(connection.execute(earlier.EVENTS), 1):
+        where = f"{place}: event {number}"
+        if seq != number or type(at) is not float or not 0.0 <= at < _LATEST:
+            raise ArchiveCorrupt(f"{where}: missing, or its time is none")
+        if is_current:
+            try:
+                event = decode(body)
+            except (ValueError, TypeError, RecursionError) as error:
+                raise ArchiveCorrupt(f"{where}: {error}") from error
+        else:
+            event = earlier.read_event(where, kind, action, body)
+        named.update(dict.fromkeys(traces_of(event)))
+        yield Recorded(seq, at, event)
+
+
+def _read_calls(
+    place: Path, connection: sqlite3.Connection
+) -> Iterator[tuple[int, int, bytes, bytes | None]]:
+    for action, number, request, reply in connection.execute(earlier.CALLS):
+        if type(action) is not int or type(number) is not int:
+            raise ArchiveCorrupt(f"{place}: a call has no number")
+        where = f"{place}: call {number} of action {action}"
+        packed = zlib.compress(inflate(where, request))
+        yield action, number, packed, None if reply is None else zlib.compress(inflate(where, reply))
+
+
+def _read_traces(place: Path, traces: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Digest, bytes]]:
+    for digest, packed in traces:
+        data = inflate(f"{place}: trace {str(digest)[:64]}", packed)
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise ArchiveCorrupt(f"{place}: trace {str(digest)[:64]}: its content has another hash")
+        yield digest, zlib.compress(data)
+
+
+def inflate(place: str, packed: Any) -> bytes:  # noqa: ANN401  (a stranger's value)
+    """Return the content of one zlib stream of at most ``MAX_BYTES``.
+
+    Raises:
+        ArchiveCorrupt: it is none; the message begins with ``place``.
+    """
+    unzip = zlib.decompressobj()
+    try:
+        data = unzip.decompress(packed, MAX_BYTES)
+    except (zlib.error, TypeError) as error:
+        raise ArchiveCorrupt(f"{place}: damaged ({error})") from error
+    if not unzip.eof or unzip.unused_data:
+        raise ArchiveCorrupt(f"{place}: damaged: it ends too early, too late or after {MAX_BYTES} bytes")
+    return data
