@@ -535,7 +535,15 @@ class Tree:
         self._forget(event.action)
         self.deaths.clear()
         self._agents.append(
-            Agent(event.id, child.parents, child.commit, child.operator, child.rationale, event.action)
+            Agent(
+                event.id,
+                child.parents,
+                child.commit,
+                child.operator,
+                child.rationale,
+                event.action,
+                event.key,
+            )
         )
         self._children.append([])
         self._verdicts.append({})
