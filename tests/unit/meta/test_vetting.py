@@ -103,7 +103,8 @@ def failing(world, child, *args, **kwargs):
 
 def test_a_good_child_passes_all_stages_and_each_says_what_it_took():
     world = World()
-    assert world.vet(CHILD) == syntax_key(CHILD)
+    size = sum(len(entry.data) for entry in CHILD.values())
+    assert world.vet(CHILD, agent_files=len(CHILD), agent_bytes=size) == syntax_key(CHILD)
     assert world.ran == ["check", "improve", "probe one"]
     assert list(world.results.items()) == [(stage, "passed") for stage in STAGES]
     stages = json.loads(world.vetting.trace())["stages"]
@@ -121,7 +122,7 @@ COPY = {**PARENT, "a.py": Entry(CODE.replace(b"10", b"30").replace(b"end()", b"e
     [
         ({**CHILD, "a.py/b": Entry(b"")}, "patch", "both a file and a folder"),
         ({**CHILD, "../b": Entry(b"")}, "patch", "not the name of a file"),
-        ({**CHILD, "tool": Entry(b"x", 0o100664)}, "patch", "it gives another source"),
+        ({**CHILD, "tool": Entry(b"x", 0o100664)}, "patch", "does not apply as a patch"),
         (BIG, "patch", "bytes as a patch; 4000 are allowed"),
         (PARENT, "unchanged", "the same as its parent's"),
         ({**CHILD, "agent.toml": Entry(TOML + b"\n")}, "protected", "agent.toml"),
