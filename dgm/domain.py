@@ -129,6 +129,8 @@ class Agent:
     operator: str
     rationale: str
     action: ActionId
+    key: str = ""
+    """For an agent that was entered to be evaluated: the commit in its run, or another key; else empty."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,15 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from dgm.archive.cleaning import check_removable, clean_run, remove_run, run_bytes
+from dgm.archive.cleanup import (
+    check_removable,
+    clean_run,
+    find_dead_drafts,
+    remove_leftover,
+    remove_run,
+    run_bytes,
+)
 from dgm.archive.finding import archive_folders, find_runs_in, locate_run
-from dgm.archive.garbage import find_dead_drafts, remove_leftover
 from dgm.errors import UserError
 from dgm.gateway.leftovers import find_dead_gateways
 from dgm.views.machine import CleanedRun, CleaningView

@@ -35,6 +35,8 @@ _USAGE = (
     "written_tokens",
     "reasoning_tokens",
 )
+_ENTERED = ("candidate", "control", "predictions")
+"""Operators of agents that were entered to be evaluated; their rationale was their key."""
 _COST = ("usage", "seconds", "traces")
 
 
@@ -137,6 +139,8 @@ def _nest(kind: str, action: object, body: dict[str, Any]) -> dict[str, Any]:
             beside = ("id", "again") if kind != "agent_stillborn" else ()
             beside = (*beside, "decided") if kind == "agent_born" else beside
             event |= {key: body.pop(key) for key in beside if key in body}
+            if kind == "agent_born" and body["operator"] in _ENTERED:
+                event["key"] = "control" if body["operator"] == "control" else body["rationale"]
             cost = {key: body.pop(key) for key in _COST if key in body}
             return {**event, "outcome": {**body, "cost": cost}}
         case "verdict_withdrawn":

@@ -190,6 +190,8 @@ class AgentBorn(_Event, frozen=True, tag="agent_born"):
     outcome: Born
     decided: str = ""
     """Same as in ``Stillborn``."""
+    key: str = ""
+    """Same as in ``Agent``."""
 
 
 class AgentStillborn(_Event, frozen=True, tag="agent_stillborn"):

@@ -164,11 +164,11 @@ class Run:
             self._apply(recorded)
         return new
 
-    def birth(self, outcome: Born, action: ActionId, decided: str = "") -> AgentBorn:
+    def birth(self, outcome: Born, action: ActionId, decided: str = "", key: str = "") -> AgentBorn:
         """Name the commit under the next free agent id, durably, and return the event of the birth."""
         agent = AgentId(len(self.tree.agents))
         self.repository.name(agent, outcome.commit)
-        return AgentBorn(action, agent, outcome, decided)
+        return AgentBorn(action, agent, outcome, decided, key)
 
     def source(self, agent: AgentId) -> Snapshot:
         """Return an agent's source."""

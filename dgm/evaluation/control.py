@@ -23,12 +23,10 @@ from dgm.archive.events import AgentBorn, AgentStillborn, Control, TaskGraded
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.domain import SEED, Action, Agent, AgentId, Evaluate, TaskId, Usage, Verdict
-from dgm.evaluation.schedule import EvaluationProgress, Schedule, enter, find_entered, first_attempts
+from dgm.evaluation.schedule import CONTROL, EvaluationProgress, Schedule, enter, find_entered, first_attempts
 
 FOLDER = "holdout"
 """Folder of a search's holdout evaluation in the search's own."""
-OPERATOR = "control"
-"""Operator of the agent that makes the further attempts."""
 MAX_ATTEMPTS = 20
 """Default maximum number of attempts at a task."""
 _ROUNDING = 1e-9
@@ -79,7 +77,7 @@ class Attempts:
     def __init__(self, tree: Tree, progress: EvaluationProgress, plan: Control | None = None) -> None:
         """Count the attempts; ``plan`` gives the limits of further ones."""
         self._tree, self._plan, self._graded = tree, plan, progress.graded
-        self.control = next((agent.id for agent in tree.agents if agent.operator == OPERATOR), None)
+        self.control = next((agent.id for agent in tree.agents if agent.key == CONTROL), None)
         self.tasks = {what.task: self._count(what, progress) for what in filter(_is_first, progress.started)}
         done = list(filter(_is_first, self._graded))
         self.mean: tuple[float, float, float] | None = None
@@ -182,7 +180,7 @@ def plan_control(search: Run, attempts: int = MAX_ATTEMPTS) -> Control:
 def enter_control(holdout: Run, search: Run) -> AgentId:
     """Return the control's agent in the holdout evaluation of a search; enter it if it is missing."""
     commit = search.tree.agents[SEED].commit
-    return enter(holdout, f"control {commit}", lambda: search.repository.source(commit), OPERATOR)
+    return enter(holdout, CONTROL, lambda: search.repository.source(commit), CONTROL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +248,7 @@ def count_evaluations(
     tree, plan = holdout.tree, progress.control
     counts: dict[str, tuple[int, int]] = {}
     for agent in tree.agents:
-        if agent.operator == OPERATOR:
+        if agent.key == CONTROL:
             attempts = Attempts(tree, progress, plan)
             done = sum(max(0, task.ended - 1) for task in attempts.tasks.values())
             missing = 0 if plan is None else attempts.missing if attempts.firsts_ended else expected

@@ -22,8 +22,8 @@ from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.domain import Action, ActionId, Agent, AgentId, Born, Evaluate, Evaluation, Snapshot, TaskId, Verdict
 
-CANDIDATE = "candidate"
-"""Operator of an agent that was entered to be evaluated."""
+CONTROL = "control"
+"""Key, and operator, of the agent that makes a control's further attempts."""
 _STEPS = "kind IN ('run_started', 'action_started', 'action_lost', 'task_graded', 'verdict_withdrawn')"
 
 
@@ -132,19 +132,20 @@ class Schedule:
 
 
 def first_attempts(tree: Tree) -> Iterator[Evaluate]:
-    """Yield each candidate's first attempt at each task, task by task."""
+    """Yield the first attempt at each task of each agent except the control's, task by task."""
     for task in tree.tasks:
         for agent in tree.agents:
-            if agent.operator == CANDIDATE:
+            if agent.key != CONTROL:
                 yield Evaluate(agent.id, task)
 
 
-def enter(run: Run, key: str, source: Callable[[], Snapshot], operator: str = CANDIDATE) -> AgentId:
+def enter(run: Run, key: str, source: Callable[[], Snapshot], operator: str = "candidate") -> AgentId:
     """Return the agent that was entered under ``key``; enter it with ``source`` if it is missing."""
     entered = find_entered(run, key)
     if entered is not None:
         return entered
-    event = run.birth(Born((), operator, run.repository.commit(source(), ()), key), ActionId(0))
+    child = Born((), operator, run.repository.commit(source(), ()), "")
+    event = run.birth(child, ActionId(0), key=key)
     run.append(event)
     return event.id
 
@@ -156,4 +157,4 @@ def enter_agent(run: Run, search: Run, agent: Agent) -> AgentId:
 
 def find_entered(run: Run, key: str) -> AgentId | None:
     """Return the agent that was entered under ``key``, for an agent of a search its commit; None if there is none."""
-    return next((agent.id for agent in run.tree.agents if agent.rationale == key), None)
+    return next((agent.id for agent in run.tree.agents if agent.key == key), None)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from dgm.archive.garbage import Leftover, disk_bytes
+from dgm.archive.cleanup import Leftover, disk_bytes
 from dgm.processes import short_address
 
 GATEWAY = "folders of dead gateways"

@@ -11,7 +11,7 @@ from dgm.archive.run import Run
 from dgm.domain import SEED, Agent, Evaluate, Tally, Usage, Verdict
 from dgm.evaluation.control import FOLDER, Attempts, Unit, plan_control
 from dgm.evaluation.results import Comparison, compare_agents, compare_verdicts
-from dgm.evaluation.schedule import CANDIDATE, EvaluationProgress, find_entered
+from dgm.evaluation.schedule import CONTROL, EvaluationProgress, find_entered
 from dgm.stats import mcnemar_power, paired_bootstrap, tasks_needed
 from dgm.views.values import RoleUsage, TallyView, UsageView, View, role_usages, usage_fields
 
@@ -251,7 +251,7 @@ def read_holdout(run: Run, agent: Agent) -> HoldoutView | None:
         if seed is None or best is None:
             return None
         tree, accounts, progress = holdout.tree, Accounts(holdout), EvaluationProgress.read(holdout)
-        others = [entry.id for entry in tree.agents if entry.operator == CANDIDATE and entry.id != seed]
+        others = [entry.id for entry in tree.agents if entry.key != CONTROL and entry.id != seed]
         return HoldoutView.of(
             compare_agents(holdout, seed, best),
             tasks=len(tree.tasks),

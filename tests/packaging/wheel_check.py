@@ -17,6 +17,8 @@ SHIPPED = (
     "dgm/_assets/archive/seeds/solid/agent.toml",
     "dgm/_assets/archive/seeds/solid/agent/loop.py",
     "dgm/_assets/archive/templates/shell/program/coder.py",
+    "dgm/archive/empty.git/info/attributes",
+    "dgm/archive/empty.git/refs/.keep",
     "dgm/_assets/archive/templates/check.py",
     "dgm/_assets/archive/templates/claude-code/.claude/settings.json",
     "dgm/_assets/sandboxes/python/sandbox.toml",

@@ -48,7 +48,7 @@ class Counter:
                 self._end_action()
             case "search/loop.py", "_start":
                 self._kind = type(frame.f_locals["what"]).__name__.lower()
-            case "gateway/server.py", "endpoint" if frame.f_lasti <= 2:
+            case "gateway/server.py", "_find_lease":
                 self._end_call()
                 self._call = set()
             case _:

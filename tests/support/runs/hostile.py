@@ -203,12 +203,12 @@ def hostile(parent: Path, *, stopped: bool = True, name: str = RUN_NAME) -> Host
 
 
 def examined(run: Run) -> None:
-    """Gives a hostile run an examination of its seed and its last agent on the same hostile tasks, ended."""
+    """Gives a hostile run a holdout evaluation of its seed and its last agent on the same hostile tasks, ended."""
     with create_run(run.folder / "holdout", run.config, Budget(), TASKS) as exam:
         made = RunBuilder(exam)
         for agent in (run.tree.agents[0], run.tree.agents[-1]):
             commit = exam.repository.commit(run.repository.source(agent.commit), ())
-            exam.append(exam.birth(Born((), "candidate", commit, agent.commit), ActionId(0)))
+            exam.append(exam.birth(Born((), "candidate", commit, ALL), ActionId(0), key=agent.commit))
         for task in TASKS:
             for agent in (AgentId(0), AgentId(1)):
                 action = made.begin(Evaluate(agent, task))
@@ -221,7 +221,7 @@ def examined(run: Run) -> None:
 
 @pytest.fixture(scope="module")
 def hostile_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a hostile run with an examination, closed; to be read only."""
+    """The folder of a hostile run with a holdout evaluation, closed; to be read only."""
     made = hostile(tmp_path_factory.mktemp("hostile"))
     examined(made.run)
     made.run.close()

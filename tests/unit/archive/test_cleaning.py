@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from dgm.api.cleaning import clean_runs, remove_runs
-from dgm.archive.cleaning import clean_run, remove_run
-from dgm.archive.garbage import FILE, FOLDER, OBJECT, find_dead_drafts
+from dgm.archive.cleanup import FILE, FOLDER, OBJECT, clean_run, find_dead_drafts, remove_run
 from dgm.archive.run import Run
 from dgm.archive.verifying import verify
 from dgm.domain import ActionId, Entry

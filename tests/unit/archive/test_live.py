@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dgm.archive.garbage import is_own_part
+from dgm.archive.cleanup import is_own_part
 from dgm.archive.live import (
     CHECKS_FILE,
     LIVE_FILE,

@@ -16,7 +16,6 @@ from dgm.config import Settings
 from dgm.domain import AgentId, Cost, Evaluate, Evaluation, Split, TaskId, Usage, Verdict
 from dgm.errors import Infrastructure
 from dgm.evaluation.control import (
-    OPERATOR,
     HoldoutSchedule,
     Unit,
     count_evaluations,
@@ -26,7 +25,7 @@ from dgm.evaluation.control import (
     read_attempts,
 )
 from dgm.evaluation.results import compare_agents
-from dgm.evaluation.schedule import EvaluationProgress, enter_agent
+from dgm.evaluation.schedule import CONTROL, EvaluationProgress, enter_agent
 from dgm.replay.decisions import decide_again
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.run_controller import RunController
@@ -120,9 +119,7 @@ def session(holdout, search, control, *, usd=None, workers=1, worker=None, stop_
 def attempts(holdout):
     """The control's, in the order of their starts."""
     started = [item.event.action for item in holdout.store.read() if isinstance(item.event, ActionStarted)]
-    return [
-        (what.task, what.attempt) for what in started if holdout.tree.agents[what.agent].operator == OPERATOR
-    ]
+    return [(what.task, what.attempt) for what in started if holdout.tree.agents[what.agent].key == CONTROL]
 
 
 def missing(holdout, plan):

@@ -106,3 +106,7 @@ def test_real_server_is_found_through_the_real_probe():
     with server(json.dumps(MODELS).encode()) as (url, _):
         settled, _ = settle_auto(make_settings("auto", compatible={"base_url": url}), never, {}, probe)
     assert settled.model == "openai-compatible/qwen3-coder:30b"
+
+
+def test_empty_key_is_none():
+    assert settle_auto(Settings(), never, {"OPENAI_API_KEY": "  "}, machine())[0].model == "offline"

@@ -90,3 +90,9 @@ def test_a_file_is_asked_about_where_it_sends_a_key_to_its_address(tmp_path, mon
     for subject in needed.value.subjects:
         subject.agree()
     require_own_file(file, theirs, theirs)
+
+
+@pytest.mark.parametrize("half", [{"base_url": "http://mine/v1"}, {"key_env": "MY_KEY"}])
+def test_half_of_theirs_still_needs_one(half):
+    mixed = {"compatible": {**THEIRS["compatible"], **half}}
+    assert len(list_unagreed(models(**mixed), models(**THEIRS))) == 1

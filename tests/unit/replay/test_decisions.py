@@ -13,7 +13,7 @@ from dgm.config import Settings
 from dgm.domain import AgentId, Budget, Entry, Evaluate, Expand
 from dgm.errors import UserError
 from dgm.evaluation.control import HoldoutSchedule
-from dgm.evaluation.schedule import CANDIDATE, Schedule, enter
+from dgm.evaluation.schedule import Schedule, enter
 from dgm.replay.decisions import decide_again, replay_decisions
 from tests.support.runs.replayed import TASKS, MadeUp, killed_session, session
 from tests.support.runs.trees import named
@@ -131,15 +131,16 @@ def test_a_decision_that_was_forged_is_the_first_that_differs(run):
 @pytest.mark.parametrize("kind", ["holdout", "replay"])
 def test_an_evaluation_outside_of_a_search_is_asked_as_one(tmp_path, kind):
     plan = {"what": "evaluations", "commits": {"7": "ab"}, "pairs": [[7, task] for task in TASKS[:3]]}
-    settings = Settings(model="offline").model_dump(mode="json")
-    with Run.create(tmp_path / kind, {"settings": settings, "kind": kind, "plan": plan}) as run:
+    config = {"settings": Settings(model="offline").model_dump(mode="json"), "plan": plan}
+    # The previous version told a holdout evaluation by its folder alone.
+    with Run.create(tmp_path / kind, config | ({"kind": kind} if kind == "replay" else {})) as run:
         run.append(RunStarted(Budget(), TASKS))
         agent = enter(run, "ab", lambda: {"agent.py": Entry(b"candidate")})
         pairs = [Evaluate(agent, task) for task in TASKS[:3]]
         policy = HoldoutSchedule() if kind == "holdout" else Schedule(lambda _: pairs)
         over = session(run, policy, Settings(), MadeUp(run, trouble=0.2))
         assert over.reason is Reason.NOTHING_LEFT
-        assert run.tree.agents[agent].operator == CANDIDATE
+        assert (run.tree.agents[agent].key, run.tree.agents[agent].rationale) == ("ab", "")
         found = decide_again(run)
         assert (found.asked, found.differing) == (len(TASKS if kind == "holdout" else pairs) + 1, 0)
         assert replay_decisions(run, named("hgm"), Settings()).differing > 0

@@ -50,3 +50,8 @@ def test_fields_beside_a_call_are_kept():
     assert ours["choices"][0]["message"]["tool_calls"][0]["extra_content"] == {
         "google": {"thought_signature": "s"}
     }
+
+
+def test_arguments_that_are_an_object_become_text():
+    theirs, _ = both(call(0, "bash", {"a": "ä"}, "x"), chunk(finish="tool_calls"))
+    assert calls_of(theirs) == [("x", "bash", {"a": "ä"})]

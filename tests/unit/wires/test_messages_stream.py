@@ -54,6 +54,10 @@ def test_missing_stop_reason_is_added(content, reason, way):
     assert both(*events)[0].stop_reason == reason
 
 
+def test_done_is_an_end():
+    assert both(*told(TEXT)[:-2], done="data: [DONE]\n\n")[0].stop_reason == "end_turn"
+
+
 def test_stream_without_any_end_may_be_accepted_the_second_time():
     fold = WIRE.fold(BODIES[MESSAGES])
     for event in told(TEXT)[:-2]:

@@ -126,3 +126,8 @@ def test_errors_within_a_stream_are_raised(event):
     with pytest.raises(ErrorInAnswer, match="busy") as caught:
         fold.take(event, event.get("type", ""))
     assert caught.value.body["error"]["message"] == "busy"
+
+
+def test_the_last_event_decides_the_status():
+    theirs, ours = ask_streamed(RESPONSES, *told(SAID)[:-1], completed(SAID, status="in_progress"))
+    assert theirs.status == ours["status"] == "completed"

@@ -1,24 +1,26 @@
-"""Find, and remove on request, files that a run no longer needs and files that dead processes left beside it.
+"""Remove runs, and files that runs no longer need or that dead processes left, never while a process may write them.
 
-A file that an event names, a file behind a link and a name that dgm does not create are never found. The caller must
-ensure that nobody writes the run.
+A file that an event names, a file behind a link and a name that dgm does not create are never found.
 """
 
 import contextlib
 import os
 import re
+import secrets
 import shutil
 import stat
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from dgm.archive.history import find_unborn
-from dgm.archive.lock import STOP_FILE
+from dgm.archive.history import LIVING, find_unborn, state, writer
+from dgm.archive.lock import STOP_FILE, error_of_write, keep_writers_out
 from dgm.archive.repository import AgentRepository
 from dgm.archive.run import Run
 from dgm.domain import CommitId
+from dgm.errors import DgmError, UserError
 
 OBJECT = "git objects that no agent needs"
 FILE = "files that were not finished"
@@ -45,7 +47,6 @@ _PARTS = frozenset(
 )
 """Names of the parts of a run's folder, excluding the runs inside it."""
 _PACKING = frozenset({"run", "pack"})
-_HEX = re.compile(r"[0-9a-f]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Leftover:
 
 
 def find_nested_runs(folder: Path) -> list[Path]:
-    """Return the runs in a run's folder: its examination, evaluations and live replays. Links are ignored."""
+    """Return the runs in a run's folder: its holdout evaluation, evaluations and live replays. Links are ignored."""
     return [path for path in sorted(folder.iterdir()) if _is_folder(path) and (path / "run.json").is_file()]
 
 
@@ -118,6 +119,118 @@ def remove_leftover(left: Leftover) -> None:
             left.path.unlink()
 
 
+@dataclass(frozen=True, slots=True)
+class CleaningResult:
+    """The removable files of one run, and the reason if the run was skipped or a file could not be removed."""
+
+    folder: Path
+    found: Sequence[Leftover] = ()
+    skipped: str = ""
+    """One line; empty if nothing was skipped."""
+
+
+def clean_run(folder: Path, *, delete: bool) -> CleaningResult:
+    """Find the files that a run and the runs in its folder no longer need; remove them if ``delete``."""
+    try:
+        if folder.is_symlink():
+            raise UserError(f"a link; give the folder that it leads to: {folder.resolve()}")
+        parts = [folder, *find_nested_runs(folder)]
+        for part in parts:
+            check_not_written(part)
+        found = [left for part in parts for left in find_leftovers(part)]
+        if delete and found:
+            with _hold_all_locks(folder):
+                # Search again: a process may have written meanwhile.
+                found = [left for part in parts for left in find_leftovers(part)]
+                for left in found:
+                    remove_leftover(left)
+    except (DgmError, OSError) as error:
+        return CleaningResult(folder, skipped=str(error))
+    return CleaningResult(folder, found)
+
+
+def check_not_written(folder: Path) -> None:
+    """Raise if a process writes the run, or may do so on another host.
+
+    Raises:
+        UserError: a process writes it, or may.
+    """
+    holder = writer(folder)
+    if holder is None:
+        return
+    if holder.is_known:
+        place = "" if holder.is_reachable else f" on {holder.host}"
+        raise UserError(f"is being written by pid {holder.pid}{place}")
+    with Run.open(folder) as run:
+        is_alive = state(run) in LIVING
+    if is_alive:
+        raise UserError(
+            f"may be running on {holder.host} (pid {holder.pid}); if it is a copy from there, delete "
+            f"{folder / 'run.lock'} first"
+        )
+
+
+def check_removable(folder: Path) -> None:
+    """Raise if a run must not be removed.
+
+    Raises:
+        UserError: it is a link, or a process writes it or a run in it, or may do so on another host.
+    """
+    if folder.is_symlink():
+        raise UserError(f"{folder}: is a link to {folder.resolve()}; remove that, or the link by hand")
+    for part in (folder, *find_nested_runs(folder)):
+        try:
+            check_not_written(part)
+        except UserError as error:
+            raise UserError(f"{part}: {error}") from error
+        except DgmError:
+            continue  # a damaged run may be removed; its lock decides
+
+
+def remove_run(folder: Path) -> Sequence[str]:
+    """Remove a run; return the names in its folder that are not dgm's. Those names and the folder stay.
+
+    The run disappears at once. A process that dies during the removal leaves a hidden folder beside it.
+
+    Raises:
+        UserError: like ``check_removable``; or the folder is read-only.
+        Infrastructure: the disk is failing.
+    """
+    check_removable(folder)
+    kept = sorted(path.name for path in folder.iterdir() if not is_own_part(path))
+    gone = folder.with_name(f".{folder.name}.{secrets.token_hex(6)}")
+    try:
+        with _hold_all_locks(folder):
+            if kept:
+                gone.mkdir()
+                parts = sorted(
+                    filter(is_own_part, folder.iterdir()), key=lambda path: path.name != "run.json"
+                )
+                for part in parts:
+                    part.rename(gone / part.name)
+            else:
+                folder.rename(gone)
+            shutil.rmtree(gone)
+    except OSError as error:
+        if isinstance(error, DgmError):
+            raise
+        raise error_of_write(folder, error) from error
+    return kept
+
+
+def run_bytes(folder: Path) -> int:
+    """Return the bytes that removing a run would free."""
+    return sum(disk_bytes(path) for path in folder.iterdir() if is_own_part(path))
+
+
+@contextmanager
+def _hold_all_locks(folder: Path) -> Iterator[None]:
+    with ExitStack() as held:
+        for part in (folder, *find_nested_runs(folder)):
+            held.enter_context(keep_writers_out(part / "run.lock"))
+        yield
+
+
 def disk_bytes(path: Path) -> int:
     """Return the disk space of a file, or of a folder with its contents, in bytes. Links are not followed."""
     return _measure_path(path)[0]
@@ -144,27 +257,11 @@ def _find_unused_objects(repository: Path, commits: set[CommitId]) -> Iterator[L
 
 
 def _find_unfinished_files(folder: Path) -> Iterator[Leftover]:
-    heads, objects = folder / "agents.git" / "refs" / "heads", folder / "agents.git" / "objects"
-    places = [folder, folder / "approvals", folder / "agents.git"]
-    places += [heads / "agents", heads / "waiting", *_find_hex_folders(objects, 2), objects / "pack"]
-    for place in places:
-        if all(map(_is_folder, _folders_up_to_run(folder, place))):
-            for path in sorted(place.iterdir()):
-                if _UNFINISHED.fullmatch(path.name) and _is_file(path):
-                    yield Leftover(path, FILE, disk_bytes(path))
-
-
-def _folders_up_to_run(folder: Path, place: Path) -> list[Path]:
-    """Return the folders from ``place`` up to a run's folder, excluding the latter."""
-    return [each for each in (place, *place.parents) if each != folder and folder in each.parents]
-
-
-def _find_hex_folders(place: Path, length: int) -> list[Path]:
-    """Return the folders in a place whose names are ``length`` hexadecimal digits. Links are not followed."""
-    if not _is_folder(place):
-        return []
-    names = (path for path in sorted(place.iterdir()) if len(path.name) == length)
-    return [path for path in names if _HEX.fullmatch(path.name) and _is_folder(path)]
+    parts = filter(_is_folder, (folder / "approvals", folder / "agents.git"))
+    inside = (Path(place) / name for part in parts for place, _, names in os.walk(part) for name in names)
+    for path in sorted([*folder.iterdir(), *inside]):
+        if _UNFINISHED.fullmatch(path.name) and _is_file(path):
+            yield Leftover(path, FILE, disk_bytes(path))
 
 
 def _is_folder(path: Path) -> bool:
