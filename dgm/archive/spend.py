@@ -59,7 +59,8 @@ class Spend:
         """Fold one event in."""
         match event:
             case ModelCalled(action, number, model, role):
-                self.called(action, number, event.usage, (role, model))
+                self._open.pop((action, number), None)
+                self._add(action, event.usage, (role, model))
             case CallStarted(action, number):
                 self._open[action, number] = event
             case CallBooked(action, number, model, role, usage, still_open):
@@ -72,11 +73,6 @@ class Spend:
                 self._add(NO_ACTION, usage, (CHECK_ROLE, model))
             case _:
                 pass
-
-    def called(self, action: ActionId, number: int, usage: Usage, who: tuple[str, str]) -> None:
-        """Fold in an answered call; ``who`` is its role and model."""
-        self._open.pop((action, number), None)
-        self._add(action, usage, who)
 
     def _add(self, action: ActionId, usage: Usage, who: tuple[str, str]) -> None:
         amounts = _amounts(usage)

@@ -383,9 +383,9 @@ class Tree:
         """
         match recorded.event:
             case TaskGraded(action, outcome):
-                self.graded(action, outcome.agent, outcome.task, outcome.attempt, outcome.verdict)
+                self._grade(action, outcome.agent, outcome.task, outcome.attempt, outcome.verdict)
             case ActionStarted(action, what, again):
-                self.started(action, what, again)
+                self._start(action, what, again)
             case ModelCalled() | CallStarted() | CallBooked():
                 self.model_calls.apply(recorded.event)
             case ModelLearned() | ModelNoted() as event:
@@ -412,7 +412,8 @@ class Tree:
                 self._withdrawals.setdefault(action, []).append(calls)
             case event:
                 self._apply_to_run(event, recorded)
-        self.passed(recorded.seq, recorded.at)
+        self.seq = recorded.seq
+        self._watch.passed(recorded.at)
 
     def _apply_to_run(self, event: Event, recorded: Recorded) -> None:
         match event:
@@ -434,13 +435,7 @@ class Tree:
             case _:
                 pass
 
-    def passed(self, seq: int, at: float) -> None:
-        """Note the place in the log up to which the tree is folded."""
-        self.seq = seq
-        self._watch.passed(at)
-
-    def started(self, action: ActionId, what: Action, again: bool) -> None:
-        """Fold in an ``ActionStarted``."""
+    def _start(self, action: ActionId, what: Action, again: bool) -> None:
         if action < self.next_action:
             self._forget(action)
         self._pending[action] = what
@@ -461,8 +456,7 @@ class Tree:
             if what.aim:
                 self._aims[action] = sys.intern(what.aim)
 
-    def graded(self, action: ActionId, agent: AgentId, task: TaskId, attempt: int, verdict: Verdict) -> None:
-        """Fold in a ``TaskGraded``; an invalid one is to be repeated."""
+    def _grade(self, action: ActionId, agent: AgentId, task: TaskId, attempt: int, verdict: Verdict) -> None:
         what = self._forget(action)
         if verdict is Verdict.INVALID:
             self.invalid += 1

@@ -247,7 +247,7 @@ def test_stored_events_come_back_and_fold_the_fast_way_to_the_same(
                     fast.apply(recorded)
     slow = Tree()
     for seq, (at, event) in enumerate(zip(times, unique, strict=True), 1):
-        slow.apply(Recorded(seq, float(at), event))
+        slow.apply(Recorded(seq, float(at), decode(encode(event))))
     assert state(fast) == state(slow)
 
 

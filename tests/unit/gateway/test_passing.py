@@ -100,3 +100,16 @@ async def test_calls_that_wait_for_others_of_their_own_job_give_it_no_more_time(
                 calls = [http.post("/chat/completions", json=chat(text)) for text in "abc"]
                 await asyncio.gather(*calls)
             assert lease.lost_s < 0.1
+
+
+async def test_tokens_are_estimated_without_a_call_and_lent_models_described(tmp_path):
+    provider = Provider(protocol=WireProtocol.MESSAGES)
+    async with talking(gateway(tmp_path / "g", provider)) as (_, _, http):
+        body = {"model": "default", "messages": [{"role": "user", "content": "x" * 400}]}
+        answer = await http.post("/messages/count_tokens", json=body)
+        described = await http.get("/models/own")
+        unknown = await http.get("/models/other")
+    assert 100 < answer.json()["input_tokens"] < 140
+    assert answer.headers["x-dgm-estimated"] == "true"
+    assert provider.asked == []
+    assert (described.json()["id"], unknown.status_code) == ("own", 404)
