@@ -294,7 +294,9 @@ def scratch_objects() -> Iterator[Objects]:
         (Path(name) / "objects").mkdir()
         (Path(name) / "HEAD").write_bytes((EMPTY / "HEAD").read_bytes())
         # Its errors become recorded reasons, which must not differ between runs.
-        with Objects(Path(name), error=lambda text: ArchiveCorrupt(text.removeprefix(f"{name}: "))) as objects:
+        with Objects(
+            Path(name), error=lambda text: ArchiveCorrupt(text.removeprefix(f"{name}: "))
+        ) as objects:
             yield objects
 
 

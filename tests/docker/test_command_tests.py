@@ -67,11 +67,6 @@ def graded(suite, task, patch):
     return grade.verdict, grade.reason
 
 
-@pytest.mark.parametrize("task", [SLUG, TOTAL, WORDS, GAUGE])
-def test_handmade_task_is_sound(engine, task):
-    assert asyncio.run(verify(SuiteBenchmark(HANDMADE, engine), task, LABELS)) == []
-
-
 def test_wrong_patch_says_how_the_tests_ended(made):
     suite = made()
     patch = changing(suite, TOTAL, {"total.sh": "echo 7\n"})

@@ -37,25 +37,6 @@ def test_every_folder_of_templates_is_offered():
     assert {*NAMES} == {"solid", *folders}
 
 
-@pytest.mark.parametrize("template", TEMPLATES[1:], ids=NAMES[1:])
-def test_wrappers_are_short(template):
-    (wrapper,) = [file for name in ("agent.py", "agent.mjs", "run.sh") for file in template.folder.glob(name)]
-    limit = PROGRAM_LINES if template.program else WRAPPER_LINES
-    assert len(wrapper.read_text().splitlines()) <= limit
-
-
-def test_what_to_do_next_is_printed(tmp_path, capsys):
-    run("init", tmp_path / "mine", "--template", "shell")
-    folder = tmp_path / "mine"
-    assert capsys.readouterr().out == (
-        f"{folder}: any program of the command line, edited by solid (5 files)\n"
-        "Next:\n"
-        f"  change             {folder}/run.sh and {folder}/prompt.md\n"
-        f"  check it for free  dgm agent check {folder}\n"
-        f"  evolve it          dgm run --agent {folder} --model MODEL --max-usd 5\n"
-    )
-
-
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
     """Instructions, and a local file that is left out; no program of it is installed."""
