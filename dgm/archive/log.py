@@ -130,8 +130,11 @@ class Log:
         lock: WriterLock | None = None,
     ) -> None:
         self.path = path
-        self.pending: dict[Digest, bytes] = {}
-        """Compressed traces that no event names yet; they become durable with the first event that does."""
+        self.pending: dict[Digest, tuple[int, bytes]] = {}
+        """Traces that no event names yet: the last event when they were put, and their zlib stream.
+
+        They become durable with the first event that names them.
+        """
         self._connection = connection
         self._writer = writer or connection
         """Another connection: a thread may commit, and wait for the disk, while others read."""
@@ -189,7 +192,7 @@ class Log:
                 f"{self.path}: an event that no reader would accept was not written: {error}"
             ) from error
         traces = {
-            name: self.pending[name]
+            name: self.pending[name][1]
             for item in recorded
             for name in traces_of(item.event)
             if name in self.pending

@@ -4,6 +4,7 @@ An event names a trace by the SHA-256 of its bytes. So equal traces are stored o
 """
 
 import hashlib
+import threading
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ class Traces:
 
     def __init__(self, log: Log) -> None:
         self._log = log
+        self._lock = threading.Lock()
 
     def put(self, data: bytes, limit: int | None = DEFAULT_LIMIT) -> Digest:
         """Keep ``data`` until an event that names it is appended, and return its name.
@@ -31,9 +33,18 @@ class Traces:
         """
         data = data if limit is None else shorten_data(data, limit)
         digest = name_of(data)
-        if digest not in self._log.pending and not self.has(digest):
-            self._log.pending[digest] = zlib.compress(data)
+        packed = zlib.compress(data)
+        with self._lock:
+            if not self.has(digest):
+                self._log.pending[digest] = self._log.last, packed
         return digest
+
+    def drop_unnamed(self, before: int) -> None:
+        """Drop the traces that no event names and that were last put before event number ``before``."""
+        with self._lock:
+            for digest, (last, _) in list(self._log.pending.items()):
+                if last < before:
+                    del self._log.pending[digest]
 
     def has(self, digest: Digest) -> bool:
         """Return whether a trace is in the log."""
@@ -45,7 +56,7 @@ class Traces:
         Raises:
             ArchiveCorrupt: the trace is missing, or differs from what was stored.
         """
-        packed = self._log.pending.get(digest)
+        packed = self._log.pending.get(digest, (0, None))[1]
         if packed is None:
             rows = self._log.query("SELECT zlib FROM blobs WHERE sha256 = ?", (digest,))
             if not rows:

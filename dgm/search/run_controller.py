@@ -17,7 +17,15 @@ from dgm.archive.approvals import (
     read_answer,
     write_diff,
 )
-from dgm.archive.events import ActionLost, AgentBorn, AgentStillborn, ChildProposed, Event, Recorded
+from dgm.archive.events import (
+    ActionLost,
+    ActionStarted,
+    AgentBorn,
+    AgentStillborn,
+    ChildProposed,
+    Event,
+    Recorded,
+)
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.config import Settings
@@ -50,6 +58,8 @@ class RunController:
         self._warned: dict[ActionId, str] = {}
         """The fault of each action's invalid answer; each is logged once."""
         self._repaired = False
+        self._starts: dict[ActionId, int] = {}
+        """Actions under way → numbers of the events that started them."""
 
     @property
     def tree(self) -> Tree:
@@ -57,8 +67,15 @@ class RunController:
         return self._run.tree
 
     def append(self, event: Event) -> Recorded:
-        """Append an event to the run, and remove the files of a child that has ended; raise as ``Run.append``."""
+        """Append an event to the run, and remove what an ended action leaves behind; raise as ``Run.append``."""
         recorded = self._run.append(event)
+        if isinstance(event, ActionStarted):
+            self._starts[event.id] = recorded.seq
+        else:
+            self._starts = {
+                action: seq for action, seq in self._starts.items() if action in self.tree.pending
+            }
+            self._run.traces.drop_unnamed(before=min(self._starts.values(), default=recorded.seq))
         match event:
             # Also for a child that did not wait: the process may have died between the diff and the ChildProposed
             # event.

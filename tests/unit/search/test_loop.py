@@ -4,11 +4,20 @@ import asyncio
 import itertools
 import re
 import time
+from dataclasses import replace
 
 import pytest
 
 from dgm.analysis.budgets import Reason, count_ended_expansions, sum_evaluations_spent
-from dgm.archive.events import ActionLost, ActionStarted, AgentStillborn, RunPaused, RunStarted, TaskGraded
+from dgm.archive.events import (
+    ActionLost,
+    ActionStarted,
+    AgentStillborn,
+    RunPaused,
+    RunStarted,
+    TaskGraded,
+    traces_of,
+)
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import (
@@ -102,6 +111,36 @@ def test_a_machine_at_its_limit_of_processes_ends_no_session(run):
     start(run, 3)
     assert search(run, Full(run)).reason is Reason.GOAL
     assert "limit on processes" in events(run, ActionLost)[0].reason
+
+
+class Keeping(FakeWorker):
+    """Keeps a trace in each performance; the first one is lost while the second one goes on, as both keep."""
+
+    def __init__(self, run):
+        super().__init__(run)
+        self.kept = asyncio.Event()
+
+    async def perform(self, action, what):
+        number = len(self.orders) + 1
+        outcome = await super().perform(action, what)
+        names = {name: self.run.traces.put(name.encode()) for name in (f"own {number}", "shared")}
+        if number == 1:
+            await self.kept.wait()
+            raise Infrastructure("lost")
+        if number == 2:
+            self.kept.set()
+            while not events(self.run, ActionLost):
+                await asyncio.sleep(0.01)
+        return replace(outcome, cost=Cost(traces=names))
+
+
+def test_traces_of_a_lost_action_do_not_stay_in_memory(run):
+    start(run, 6)
+    assert search(run, Keeping(run), workers=2).reason is Reason.GOAL
+    assert len(events(run, ActionLost)) == 1
+    assert run.store.pending == {}
+    named = {name for item in run.store.read() for name in traces_of(item.event)}
+    assert {run.traces.get(name) for name in named} > {b"shared", b"own 2"}
 
 
 class Suspended(FakeWorker):
