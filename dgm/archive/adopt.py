@@ -23,7 +23,7 @@ from dgm.archive.durable import make_folder, sync_file, write_durably
 from dgm.archive.events import SCHEMA_VERSION, Recorded, decode, traces_of
 from dgm.archive.git import Objects
 from dgm.archive.history import find_unborn
-from dgm.archive.log import APPLICATION_ID, FILE, translate_errors, write_log
+from dgm.archive.log import APPLICATION_ID, FILE, LATEST, translate_errors, write_log
 from dgm.archive.repository import make_repository
 from dgm.archive.run import Run, RunKind, read_config
 from dgm.archive.verifying import verify
@@ -39,8 +39,6 @@ _STEPS = 1_000_000
 _FREE_STEPS = 500_000_000
 """Steps that reading a log may take; a few seconds. Honest scans take less than one for each byte of the log."""
 _STEPS_PER_BYTE = 20
-_LATEST = 1e11
-"""Unix times of events lie before it; in the year 5138."""
 _PACK = re.compile(r"pack/pack-[0-9a-f]{40}\.pack")
 _LOOSE = re.compile(r"[0-9a-f]{2}/[0-9a-f]{38}")
 _TABLES = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ? AND sql LIKE 'CREATE TABLE%'"
@@ -67,7 +65,7 @@ class _Config(Struct):
     id: Annotated[str, Meta(pattern="^[A-Za-z0-9_.-]*\\Z", max_length=100)] = ""
     """It becomes a part of the names of folders and a label of containers."""
     name: Name = ""
-    created: Annotated[float, Meta(ge=0, lt=_LATEST)] = 0.0
+    created: Annotated[float, Meta(ge=0, lt=LATEST)] = 0.0
     sandbox: Name = ""
     settings: _Settings = msgspec.field(default_factory=_Settings)
     versions: dict[str, str | None] = {}
@@ -201,7 +199,7 @@ def _read_events(
 ) -> Iterator[Recorded]:
     for number, (seq, at, kind, action, body) in enumerate(connection.execute(earlier.EVENTS), 1):
         where = f"{place}: event {number}"
-        if seq != number or type(at) is not float or not 0.0 <= at < _LATEST:
+        if seq != number or type(at) is not float or not 0.0 <= at < LATEST:
             raise ArchiveCorrupt(f"{where}: missing, or its time is none")
         if is_current:
             try:

@@ -39,6 +39,8 @@ from dgm.errors import ArchiveCorrupt, ArchiveHeld, DgmError, Infrastructure, Us
 FILE = "run.db"
 APPLICATION_ID = 0x64676D65
 """``dgme`` in the file's header: identifies a database as a run's, for ``file`` and for dgm."""
+LATEST = 1e11
+"""Unix times of events lie before it; in the year 5138."""
 SCHEMA = f"""
 CREATE TABLE events(
     seq INTEGER PRIMARY KEY,
@@ -325,6 +327,8 @@ class Log:
 
     def _decode(self, row: tuple[Any, ...]) -> Recorded:
         seq, at, body = row
+        if type(at) is not float or not 0.0 <= at < LATEST:
+            raise ArchiveCorrupt(f"{self.path}: event {seq}: its time is none; restore it from a copy")
         try:
             return Recorded(seq, at, decode(body))
         except (ValueError, TypeError) as error:
@@ -459,7 +463,10 @@ def _check_schema(path: Path, connection: sqlite3.Connection) -> None:
             f"{path}: written by a newer dgm (schema {version}, this one reads {SCHEMA_VERSION}); upgrade dgm"
         )
     if _read_schema(connection) != _known_schema():
-        raise ArchiveCorrupt(f"{path}: its tables are not those that dgm makes; restore it from a copy")
+        raise ArchiveCorrupt(
+            f"{path}: its tables are not those that dgm makes; restore it from a copy, "
+            f"or have its owner pack it with dgm export RUN RUN.dgm"
+        )
 
 
 def _read_schema(connection: sqlite3.Connection) -> frozenset[tuple[str, str]]:

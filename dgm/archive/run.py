@@ -40,6 +40,7 @@ from dgm.errors import ArchiveCorrupt, UserError
 PAUSE_EVENTS = 256
 """Number of events between two calls of ``pause`` when a run is opened."""
 _FORMAT = 1
+_TABLES = ("policy", "budget", "limits", "gates", "models")
 _ENDS = (AgentBorn, AgentStillborn, TaskGraded, ActionLost)
 
 
@@ -275,7 +276,13 @@ def read_config(path: Path) -> Mapping[str, Any]:
         )
     if not isinstance(config, dict) or not isinstance(config.get("settings", {}), dict):
         raise ArchiveCorrupt(f"{path}: its config or settings are no table; restore it from a copy")
-    return {**_name_kind(config, path.parent), **config}
+    settings = config.get("settings", {})
+    odd = [name for name in _TABLES if not isinstance(settings.get(name, {}), dict)]
+    config = {**_name_kind(config, path.parent), **config}
+    if odd or config.get("kind", RunKind.SEARCH) not in list(RunKind):
+        fault = f"settings.{odd[0]} is no table" if odd else "its kind is unknown"
+        raise ArchiveCorrupt(f"{path}: {fault}; restore it from a copy")
+    return config
 
 
 def _name_kind(config: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:

@@ -193,6 +193,19 @@ def test_reading_a_log_without_end_is_stopped(
         adopt(folder, tmp_path / "ours")
 
 
+@pytest.mark.parametrize("at", ["x", 9e999, 1e300, -1.0])
+def test_an_event_at_no_time_is_refused_in_a_folder(folder: Path, at: object) -> None:
+    names = ("events_are_never_changed", "events_are_never_deleted")
+    with contextlib.closing(sqlite3.connect(folder / "run.db")) as log:
+        rows = log.execute("SELECT sql FROM sqlite_master WHERE name IN (?, ?)", names).fetchall()
+        log.executescript(DROP)
+        log.execute("UPDATE events SET at = ? WHERE seq = 2", (at,))
+        log.executescript(";".join(sql for (sql,) in rows))
+        log.commit()
+    with pytest.raises(ArchiveCorrupt, match=r"run\.db: event 2: its time is none"):
+        Run.open(folder)
+
+
 def test_a_newer_log_says_to_upgrade(folder: Path, tmp_path: Path) -> None:
     change_log(folder, "PRAGMA user_version = 99")
     with pytest.raises(UserError, match="upgrade dgm"):

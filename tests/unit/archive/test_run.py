@@ -148,6 +148,8 @@ def test_left_over_of_a_killed_creation_is_replaced(folder: Path) -> None:
     [
         ("{", ArchiveCorrupt, r"run\.json: not what dgm wrote"),
         ("[]", ArchiveCorrupt, r"run\.json: not what dgm wrote"),
+        ('{"format": 1, "config": {"kind": ["x"]}}', ArchiveCorrupt, r"run\.json: its kind is unknown"),
+        ('{"format": 1, "config": {"settings": {"policy": "hgm"}}}', ArchiveCorrupt, "policy is no table"),
         (json.dumps({"format": 99, "config": {}}), UserError, "newer dgm"),
     ],
 )
