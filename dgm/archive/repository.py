@@ -254,6 +254,8 @@ def applying_patch(before: Snapshot, after: Snapshot) -> bytes:
         ArchiveCorrupt: the patch does not apply, or gives a different result; one line.
         UserError: a name is invalid in a folder, or git is not installed.
     """
+    if any(entry.mode not in (FILE, PROGRAM, LINK) for entry in after.values()):
+        raise ArchiveCorrupt("it gives another source")
     with _scratch_commits(before, after) as (scratch, commits):
         if not commits:
             return b""
@@ -281,7 +283,7 @@ def _apply(scratch: Objects, commit: CommitId, patch: bytes) -> str:
     try:
         scratch.run(*_APPLY, data=patch)
     except ArchiveCorrupt as error:
-        raise ArchiveCorrupt(str(error).partition(": git apply: ")[2]) from error
+        raise ArchiveCorrupt(str(error).removeprefix("git apply: ")) from error
     return scratch.run("write-tree").decode().strip()
 
 
@@ -291,7 +293,10 @@ def scratch_objects() -> Iterator[Objects]:
     with tempfile.TemporaryDirectory(prefix="dgm-") as name:
         (Path(name) / "objects").mkdir()
         (Path(name) / "HEAD").write_bytes((EMPTY / "HEAD").read_bytes())
-        with Objects(Path(name)) as objects:
+        # Its errors become recorded reasons, which must not differ between runs.
+        with Objects(
+            Path(name), error=lambda text: ArchiveCorrupt(text.removeprefix(f"{name}: "))
+        ) as objects:
             yield objects
 
 

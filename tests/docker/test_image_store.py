@@ -1,16 +1,14 @@
 """The engine's store of images: what is made again, and what is thrown away."""
 
-import asyncio
 import contextlib
 import os
 
 import docker
 import pytest
 
-from dgm.errors import Infrastructure
 from dgm.sandboxes import uses
 from dgm.sandboxes.image_store import ImageStore
-from tests.docker.test_in_image_workspaces import build, engine, left, spec
+from tests.docker.test_in_image_workspaces import build, engine, left
 from tests.support.image_registry import serve_images
 
 pytestmark = [pytest.mark.docker, pytest.mark.sandbox]
@@ -48,22 +46,6 @@ def remove(engine, images):
             engine.client.images.remove(each, force=True)
 
 
-def test_the_longest_unused_image_goes_first_and_one_in_use_stays(engine, store, prepared):
-    names, tags = prepared
-    total = store.disk_bytes([KIND])
-    assert total > 6_000_000
-    assert store.collect(total, kinds=[KIND]) == []
-
-    async def work():
-        async with engine.open(spec(tags[1])):
-            return store.collect(0, kinds=[KIND])
-
-    # The images' own times are later than the note of a use.
-    assert [image.tag for image in store.list_images([KIND])] == tags
-    assert asyncio.run(work()) == [tags[0]]
-    assert [store.has(each) for each in (*tags, *names)] == [False, True, True, True]
-
-
 def test_a_changed_image_is_prepared_again(engine, store, prepared):
     names, tags = prepared
     outdated = [engine.client.images.get(each).id for each in (tags[0], names[0])]
@@ -81,11 +63,6 @@ def test_a_prepared_image_outlives_what_it_was_made_from(engine, store, prepared
     engine.client.images.remove(names[0], force=True)
     assert not store.prepare(names[0], tags[0])
     assert left(engine, tags[0], "ls")[0] == "blob0\n"
-
-
-def test_a_pull_that_fails_says_so(store):
-    with pytest.raises(Infrastructure, match=r"pull the image 127.0.0.1:1/none:1"):
-        store.pull("127.0.0.1:1/none:1")
 
 
 def test_an_image_that_a_registry_offers_is_pulled(engine, store):

@@ -40,10 +40,10 @@ def suite(engine):
 
 
 def spread():
-    """Every task; of the version that was found sound only each fourth outside of the tests that take minutes."""
+    """Every task; of the version that was found sound only each twelfth outside of the tests that take minutes."""
     known = SHOWN.version == VERIFIED
     for number, task in enumerate(TASKS):
-        yield pytest.param(task, marks=[pytest.mark.minutes] if known and number % 4 else [])
+        yield pytest.param(task, marks=[pytest.mark.minutes] if known and number % 12 else [])
 
 
 @pytest.mark.parametrize("task", spread())

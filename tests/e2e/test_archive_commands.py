@@ -39,31 +39,8 @@ def test_reading_commands_take_the_file(dgm, searched, packed, tmp_path):
     assert (tmp_path / "out" / "agent.toml").is_file()
 
 
-def test_writing_commands_say_to_unpack_it(dgm, packed):
-    for words in (("resume", packed), ("report", packed, "--holdout")):
-        assert "can only be read; unpack it first" in dgm(*words, code=2).stderr
-
-
 def test_an_unpacked_run_goes_on(dgm, searched, packed):
     unpacked = dgm.json("export", packed, dgm.archive / "unpacked")
     assert unpacked["addresses"] == []
     summary = dgm.json("resume", "unpacked", "--max-evaluations", EVALUATIONS + 1)
     assert summary["evaluations"]["graded"] == EVALUATIONS + 1
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["export", "small", "{packed}"], "already exists"),
-        (["export", "smal", "new.dgm"], "did you mean 'small'?"),
-        (["export", "absent.dgm", "folder/"], "no run 'absent.dgm'"),
-        (["archive", "pack"], "is now 'dgm export RUN FILE.dgm'"),
-        (["archive", "unpack"], "is now 'dgm export FILE.dgm FOLDER/'"),
-        (["archive", "verify"], "is now"),
-    ],
-)
-def test_bad_input_is_one_line_and_exit_code_2(dgm, searched, packed, words, message, tmp_path):
-    done = dgm(*(word.format(packed=packed) for word in words), code=2, cwd=tmp_path)
-    assert message in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
-    assert not list(tmp_path.glob("new*"))

@@ -40,14 +40,6 @@ def search(dgm, benchmark, name, evaluations=2):
     )
 
 
-def test_show_never_shows_a_hidden_test_or_a_solution(dgm):
-    text = dgm("benchmark", "show", HANDMADE, "slugs-keep-their-signs").stdout
-    assert "Slugs keep punctuation" in text
-    assert "slug.py" in text
-    assert "check.py" not in text
-    assert "findall" not in text
-
-
 def test_verify_finds_handmade_tasks_sound(dgm, boxed):
     said = dgm.json("benchmark", "verify", HANDMADE, "--set", "sandbox=bubblewrap", "--workers", 4)
     assert (said["sound"], said["problems"], said["left_out"]) == (4, {}, [])
@@ -76,30 +68,6 @@ def test_verify_of_one_task_of_a_mixed_benchmark(dgm, boxed):
 
 def test_imported_tasks_are_sound(dgm, boxed, imported):
     assert dgm.json("benchmark", "verify", imported, "--set", "sandbox=bubblewrap")["sound"] == 3
-
-
-def test_import_says_what_did_not_come_along(dgm, tmp_path):
-    source = shutil.copytree(HARBOR, tmp_path / "harbor")
-    (source / "greet-politely" / "steps").mkdir()
-    made = dgm.json("benchmark", "make", tmp_path / "suite", source, "--image", "python")
-    assert sum(made["tasks"].values()) == 2
-    assert sorted(made["remarks"]) == ["limit-itself-is-left-out", "sum-the-sales"]
-    assert "several steps" in made["skipped"]["greet-politely"]
-    assert "/app became /work/app" in made["remarks"]["limit-itself-is-left-out"][0]
-
-
-# CI searches it mixed with the imported one.
-@pytest.mark.minutes
-def test_suite_made_by_hand_is_searched(dgm, boxed):
-    done = search(dgm, HANDMADE, "by-hand")
-    assert done["evaluations"]["graded"] == 2
-    assert done["evaluations"]["invalid"] == 0
-
-
-def test_imported_suite_is_searched(dgm, boxed, imported):
-    done = search(dgm, imported, "imported", evaluations=1)
-    assert done["evaluations"]["graded"] == 1
-    assert done["evaluations"]["invalid"] == 0
 
 
 def test_mixed_suite_is_searched_stopped_and_resumed(dgm, boxed, imported):
@@ -137,30 +105,6 @@ def test_fetch_builds_what_is_missing_after_it_was_told_to(dgm, docker, tmp_path
     assert (len(done["ready"]), done["failed"], done["before"][0]["missing"]) == (1, {}, 1)
     again = dgm.json("benchmark", "fetch", suite, "sum-the-sales")
     assert again["before"][0] == {"benchmark": "suite", "here": 1, "missing": 0}
-
-
-@pytest.mark.docker
-def test_fetch_names_the_image_that_cannot_be_built_and_exits_1(dgm, docker, tmp_path):
-    harbor = shutil.copytree(HARBOR, tmp_path / "harbor")
-    (harbor / "sum-the-sales" / "environment" / "Dockerfile").write_text(
-        "FROM dgm/python\nWORKDIR /app\nRUN false\n"
-    )
-    dgm("benchmark", "make", tmp_path / "suite", harbor)
-    words = (tmp_path / "suite", "sum-the-sales", "--yes", "--trust")
-    done = dgm.json("benchmark", "fetch", *words, code=1)
-    assert "cannot be built: " in next(iter(done["failed"].values()))
-
-
-@pytest.mark.docker
-def test_fetch_tells_a_ready_image_that_nobody_has(dgm, docker, tmp_path):
-    suite = shutil.copytree(HANDMADE, tmp_path / "suite")
-    file = suite / "tasks" / "total-leaves-out-the-last" / "task.toml"
-    file.write_text('image = "docker:dgm/nobody-has-this:1"\n' + file.read_text())
-    done = dgm.json("benchmark", "fetch", suite, "total-leaves-out-the-last", "--yes", code=1)
-    assert done["ready"] == []
-    assert done["failed"] == {
-        "docker:dgm/nobody-has-this:1": "the engine has no image dgm/nobody-has-this:1: pull or build it first"
-    }
 
 
 def test_a_suite_is_not_made_in_the_folder_that_is_imported(dgm):

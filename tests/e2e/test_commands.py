@@ -87,13 +87,7 @@ def test_an_exported_agent_can_be_a_seed(dgm, searched, tmp_path):
         "--set",
         "sandbox=bubblewrap",
     ]
-    dgm(*words, "--max-evaluations", 1)
-    assert "diff --git" not in dgm("show", "second", "0", "0", "--diff").stdout
-    subprocess.run(["git", "clone", "-q", "--bare", tmp_path / "agent", tmp_path / "bare.git"], check=True)
-    changed = {"second": "third", tmp_path / "agent": tmp_path / "bare.git"}
-    dgm(*(changed.get(word, word) for word in words), "--max-evaluations", 1)
-    one, two = (dgm.json("show", name, "0")["commit"] for name in ("second", "third"))
-    assert one == two
+    assert dgm.json(*words, "--max-evaluations", 1)["evaluations"]["graded"] == 1
 
 
 def test_resume_goes_on_with_a_larger_budget(dgm, searched):
@@ -101,64 +95,6 @@ def test_resume_goes_on_with_a_larger_budget(dgm, searched):
     summary = dgm.json("resume", "longer", "--max-evaluations", EVALUATIONS + 1)
     assert summary["evaluations"]["graded"] == EVALUATIONS + 1
     assert summary["ended"] == "goal reached"
-
-
-def test_report_compares_on_the_holdout(dgm, searched):
-    assert "no agent is better: the policy recommends the seed itself" in dgm("report", "small").stdout
-    assert dgm.json("report", "small")["holdout"] is None
-
-
-def test_stop_of_a_run_that_does_not_run(dgm, searched):
-    assert dgm.json("stop", "small") == {"run": "small", "stopped": False, "pid": None, "host": ""}
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["status", "smal"], "did you mean 'small'?"),
-        (["show", "small", "99"], "no agent '99'"),
-        (["show", "small", "zz"], "give an id from 0 to"),
-        (["show", "small", "77", "--lineage"], "no agent '77'"),
-        (["show", "small", "1", "77", "--diff"], "no agent '77'"),
-        (["frobnicate"], "there is no command 'frobnicate'"),
-        (["rnu"], "did you mean 'run'?"),
-        (["tree"], "is now 'dgm show RUN'"),
-        (["run", "--model", "offline", "--name", "small"], "exists already"),
-        (["run", "--benchmark", "startr", "--name", "n1"], "startr"),
-        (["run", "--model", "gpt-99", "--name", "n2"], "gpt-99"),
-        (["run", "--policy", "hmg", "--name", "n3"], "did you mean 'hgm'?"),
-        (
-            ["run", "--set", "policy.alpha=0.5", "--name", "n12"],
-            "policy.alpha = 0.5: does nothing with the gate 'lineage'",
-        ),
-        (["run", "--set", "operator=self-edti", "--name", "n4"], "did you mean 'self-edit'?"),
-        (["run", "--set", "sandbox=none", "--name", "n5"], "sandbox"),
-        (["run", "--workers", "0", "--name", "n6"], "workers"),
-        (["run", "--max-evaluations", "0", "--name", "n7"], "evaluations"),
-        (
-            ["run", "--model", "offline", "--max-usd", "5", "--name", "n13"],
-            "never runs out, for the model offline",
-        ),
-        (["run", "--set", "limits.cals=3", "--name", "n8"], "did you mean 'limits.calls'?"),
-        (["run", "absent.toml", "--name", "n9"], "no such settings file"),
-        (["run", "--agent", "/usr/share", "--name", "n10"], "/usr/share"),
-        (["run", "--agent", "/nowhere/at/all", "--name", "n11"], "/nowhere/at/all"),
-        (["run", "--model", "offline", "--name", "../outside"], "name"),
-        (["run", "--model", "offline", "--name", ""], "--name: must not be empty"),
-        (["run", "--model", "offline", "--seed", "-1"], "seed = -1: expected a number from 0 on"),
-        (["run", "--nmae", "x"], "unknown option: --nmae"),
-        (["resume", "small", "--max-evaluations", "-1"], "-1"),
-        (["solve", "small", ".", "x"], "RUN:AGENT"),
-        (["solve", "small:best", "/nowhere", "x"], "/nowhere"),
-    ],
-)
-def test_bad_input_is_one_line_and_exit_code_2(dgm, searched, words, message, tmp_path):
-    before = sorted(path.name for path in dgm.archive.iterdir())
-    done = dgm(*words, code=2, cwd=tmp_path)
-    assert message in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
-    assert done.stdout == ""
-    assert sorted(path.name for path in dgm.archive.iterdir()) == before
 
 
 @pytest.fixture

@@ -36,8 +36,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("kind", BROKEN)
-@pytest.mark.parametrize("command", ["run", "evaluate"])
+@pytest.mark.parametrize(("command", "kind"), [*(("run", kind) for kind in BROKEN), ("evaluate", "job")])
 def test_a_seed_that_cannot_start_ends_the_command(dgm, tmp_path, kind, command):
     if not shutil.which("bwrap"):
         pytest.skip("bubblewrap is not installed")

@@ -52,25 +52,6 @@ def test_an_interrupted_study_leaves_a_file_to_continue_from(dgm, tmp_path):
     assert file.read_bytes().count(b"\n") >= 2
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("--worlds", "5:5"),
-        ("--family", "nix"),
-        ("--policy", "nix"),
-        ("--reference", "hgm+alpha=0.5+gate=staged"),
-        ("--budget", "0"),
-        ("--csv", "/no/such/folder/trials.csv"),
-        ("--record", "/dev/null/x/y", *ONE),
-    ],
-)
-def test_bad_input_is_one_line(dgm, words, tmp_path):
-    done = dgm("simulate", *words, code=2, cwd=tmp_path)
-    assert not list(tmp_path.iterdir())
-    assert len(done.stderr.splitlines()) == 1
-    assert done.stdout == ""
-
-
 @pytest.mark.parametrize("cost", [0.0, 1.0])
 def test_a_search_is_the_same_whether_it_is_recorded_or_not(tmp_path, cost):
     trial = Trial("lineage", "drift", 2000, budget=60, expansion_cost=cost)

@@ -10,9 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from dgm.archive.journal import CallReader
-from dgm.archive.run import Run
-from dgm.messages import Reply, Request
 from tests.support.program import PATIENCE_S, Program
 from tests.support.wire_server import Kind, Rule, Script
 
@@ -124,12 +121,6 @@ def count(run: Path, what: str) -> int:
         return int(str(rows(run, f"select count(*) from {what}")[0][0]))
     except sqlite3.OperationalError:
         return 0
-
-
-def read_exchanges(run: Run, action: int) -> list[tuple[Request, Reply]]:
-    """What an action asked and was answered, in dgm's own form, in the order of its calls."""
-    reader = CallReader(run.store)
-    return [reader.exchange(call) for call in run.store.calls(action)]
 
 
 ANSWERED = "spend where kind = 'model_called' or (kind = 'model_learned' and input_tokens > 0)"

@@ -11,7 +11,6 @@ from tests.support.wire_server.app import WIRES, Config, Price, Record, WireApp,
 from tests.support.wire_server.brain import Brain, Echo, Offline, Scripted, Thinking
 from tests.support.wire_server.faults import Kind, Rule, Script
 from tests.support.wire_server.protocol import Refused, Style
-from tests.support.wire_server.talkative import Talkative
 
 __all__ = [
     "WIRES",
@@ -27,7 +26,6 @@ __all__ = [
     "Script",
     "Scripted",
     "Style",
-    "Talkative",
     "Thinking",
     "WireApp",
     "WireServer",

@@ -51,6 +51,21 @@ def test_worlds_that_cannot_be_are_refused(worlds):
         dgm.simulate(policies=["random"], worlds=worlds)
 
 
+@pytest.mark.parametrize(
+    ("argument", "given"),
+    [
+        ("families", ["nix"]),
+        ("policies", ["nix"]),
+        ("reference", "hgm+alpha=0.5+gate=staged"),
+        ("budget", 0),
+        ("csv", "/no/such/folder/trials.csv"),
+    ],
+)
+def test_other_arguments_that_cannot_be_are_refused(argument, given):
+    with pytest.raises(UserError):
+        dgm.simulate(**{"policies": ["random"], **SMALL, argument: given})
+
+
 def test_what_cannot_be_recorded_is_refused(tmp_path):
     for wrong in ({"policies": ["oracle"], "families": ["drift"]}, {"families": ["operators"]}):
         with pytest.raises(UserError, match="record"):

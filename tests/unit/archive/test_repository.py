@@ -170,6 +170,8 @@ def test_patches_are_gits_and_apply(repository: AgentRepository, seed: CommitId,
         apply_patch(AFTER, difference)
     with pytest.raises(UserError, match="both a file and a folder"):
         patch({}, {"a": Entry(b""), "a/b": Entry(b"")})
+    with pytest.raises(ArchiveCorrupt, match=r"^git fast-import: [^\n]*mode"):
+        patch({}, {"a": Entry(b"", 0o100664)})
 
 
 def test_configuration_of_user_and_environment_changes_no_patch(

@@ -342,17 +342,17 @@ def test_what_nobody_could_grade_is_refused_before_an_agent_works_on_it(tmp_path
 
 
 @pytest.mark.starts_processes
-def test_the_full_size_is_listed_without_importing_the_package(tmp_path):
+def test_tasks_are_listed_without_importing_the_package(tmp_path):
     rows = [
         row(n, repo, PASS_TO_PASS=json.dumps([f"tests.t{i}" for i in range(150)]))
-        for n in range(574)
+        for n in range(4)
         for repo in REPOS
     ]
-    file = write(tmp_path, rows[:2294])
+    file = write(tmp_path, rows)
     program = (
         "import sys; from dgm.benchmarks.opening import open_suite; from dgm.domain import Split; "
         f"tasks = open_suite('swebench:{file}', type('E', (), {{'name': 'none'}})()).tasks(Split.SEARCH); "
         "print(len(tasks), sorted({'swebench', 'datasets', 'docker', 'pyarrow'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "2294 []\n"
+    assert done.stdout == "16 []\n"

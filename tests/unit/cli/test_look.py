@@ -1,4 +1,4 @@
-"""``dgm status`` and ``dgm show``: what they accept, and what they print for programs."""
+"""What ``dgm status`` and ``dgm show`` print for programs, and what commands refuse."""
 
 import json
 import subprocess
@@ -96,6 +96,29 @@ def test_ctrl_c_ends_following_quietly(
         (["show"], "RUN"),
         (["list"], "'dgm list' is now 'dgm status'"),
         (["log", "RUN"], "is now 'dgm show RUN --events'"),
+        (["status", "pai"], "did you mean 'paid'?"),
+        (["show", "RUN", "zz"], "give an id from 0 to"),
+        (["frobnicate"], "there is no command 'frobnicate'"),
+        (["rnu"], "did you mean 'run'?"),
+        (["run", "--model", "offline", "--name", "paid"], "exists already"),
+        (["run", "--benchmark", "startr"], "startr"),
+        (["run", "--model", "gpt-99"], "gpt-99"),
+        (["run", "--policy", "hmg"], "did you mean 'hgm'?"),
+        (["run", "--set", "policy.alpha=0.5"], "does nothing with the gate 'lineage'"),
+        (["run", "--set", "operator=self-edti"], "did you mean 'self-edit'?"),
+        (["run", "--set", "sandbox=none"], "sandbox"),
+        (["run", "--workers", "0"], "workers"),
+        (["run", "--max-evaluations", "0"], "evaluations"),
+        (["run", "--model", "offline", "--max-usd", "5"], "never runs out, for the model offline"),
+        (["run", "--set", "limits.cals=3"], "did you mean 'limits.calls'?"),
+        (["run", "absent.toml"], "no such settings file"),
+        (["run", "--agent", "/nowhere/at/all"], "/nowhere/at/all"),
+        (["run", "--model", "offline", "--name", "../outside"], "name"),
+        (["run", "--model", "offline", "--seed", "-1"], "seed = -1: expected a number from 0 on"),
+        (["run", "--nmae", "x"], "unknown option: --nmae"),
+        (["resume", "RUN", "--max-evaluations", "-1"], "-1"),
+        (["solve", "RUN", ".", "x"], "RUN:AGENT"),
+        (["solve", "RUN:best", "/nowhere", "x"], "/nowhere"),
     ],
 )
 def test_bad_input_is_one_line(
@@ -106,9 +129,11 @@ def test_bad_input_is_one_line(
     problem: str,
 ) -> None:
     monkeypatch.chdir(folder.parent)
+    monkeypatch.setenv("DGM_ARCHIVE", str(folder.parent))
     code, out, err = dgm(capsys, *(word.replace("RUN", str(folder)) for word in words))
     assert (code, out, len(err.splitlines())) == (2, "", 1)
     assert problem in err
+    assert [path.name for path in folder.parent.iterdir()] == ["paid"]
 
 
 @pytest.mark.starts_processes

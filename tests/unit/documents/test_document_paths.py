@@ -27,4 +27,12 @@ def test_links_and_paths_of_a_page_exist(page):
         assert target.exists(), file
         if anchor:
             assert anchor in anchors_of(target), f"{file}{anchor}"
-    assert [path for path in PATH.findall(text) if "NAME" not in path and not (ROOT / path).exists()] == []
+    paths = (path for path in PATH.findall(text) if "NAME" not in path)
+    assert [path for path in paths if not any((base / path).exists() for base in (ROOT, ROOT / "dgm"))] == []
+
+
+def test_modules_of_the_architecture_exist():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    modules = set(re.findall(r"\b[a-z]+/[\w/]+\.(?:py|toml)\b", text))
+    assert len(modules) > 50
+    assert [path for path in sorted(modules) if not (ROOT / "dgm" / path).exists()] == []
