@@ -192,8 +192,6 @@ class Tree:
         self.model_calls, self.model_facts = Spend(), ModelFacts()
         self._agents: list[Agent] = []
         self._children: list[list[AgentId]] = []
-        self._crossed = bytearray()
-        """Whether the agent is a crossover or descends from one along first parents."""
         self._aims: dict[ActionId, str] = {}
         self._verdicts: list[dict[TaskId, Verdict | None]] = []
         self._pending: dict[ActionId, Action] = {}
@@ -257,12 +255,11 @@ class Tree:
         while len(parents) == 1:
             yield parents[0]
             parents = self._agents[parents[0]].parents
-        waiting = set(parents)
-        while waiting:
-            nearest = max(waiting)
-            yield nearest
-            waiting.discard(nearest)
-            waiting.update(self._agents[nearest].parents)
+        above, new = set[AgentId](), set(parents)
+        while new:
+            above |= new
+            new = {parent for agent in new for parent in self._agents[agent].parents} - above
+        yield from sorted(above, reverse=True)
 
     def common_ancestor(self, agent: AgentId, other: AgentId) -> AgentId:
         """Return the youngest agent from which both descend, or which is one of them."""
@@ -509,22 +506,26 @@ class Tree:
     def _sum_clades(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the sums of counts over clades; shapes (2, agents).
 
-        One pass from the youngest to the seed suffices where every agent has one parent. Counts of crossovers and their
-        descendants are added to each ancestor, because two paths may lead to the same one.
+        In one pass from the youngest to the seed, an agent with one parent is added to it. Two paths may lead from a
+        crossover to the same ancestor, so crossovers, each with what was added to it, go up as sets of bits.
         """
-        resolved, unresolved = counts.tolist()
-        for agent in range(len(self._agents) - 1, 0, -1):
-            parents = self._agents[agent].parents
-            if parents and not self._crossed[agent]:
-                resolved[parents[0]] += resolved[agent]
-                unresolved[parents[0]] += unresolved[agent]
-        sums = np.array((resolved, unresolved), dtype=np.int64)
-        for member in self._agents:
-            if self._crossed[member.id]:
-                line = np.fromiter(self.ancestors(member.id), np.int64)
-                for total, count in zip(sums, counts, strict=True):
-                    total[line] += count[member.id]
-        return sums
+        sums = counts.T.copy()
+        weights = np.zeros_like(sums)
+        below = [0] * len(sums)
+        for agent in reversed(self._agents):
+            crossovers = bits = below[agent.id]
+            below[agent.id] = 0
+            if len(agent.parents) == 1:
+                sums[agent.parents[0]] += sums[agent.id]
+            else:
+                weights[agent.id] = sums[agent.id]
+                bits |= 1 << agent.id
+            for parent in agent.parents:
+                below[parent] |= bits
+            if crossovers:
+                packed = np.frombuffer(crossovers.to_bytes(len(sums) // 8 + 1, "little"), np.uint8)
+                sums[agent.id] += np.unpackbits(packed, count=len(sums), bitorder="little") @ weights
+        return sums.T
 
     def _bear(self, event: AgentBorn) -> None:
         child = event.outcome
@@ -547,7 +548,6 @@ class Tree:
         )
         self._children.append([])
         self._verdicts.append({})
-        self._crossed.append(len(child.parents) > 1 or any(self._crossed[parent] for parent in child.parents))
         if len(self._agents) > self._table.shape[1]:
             self._table = np.concatenate((self._table, np.zeros_like(self._table)), axis=1)
         self._cut_columns()

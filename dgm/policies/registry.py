@@ -107,6 +107,9 @@ def _open(name: str, context: PolicyContext) -> "tuple[Decide, object]":
     state: Any = thing
     if isinstance(thing, type) or is_reference(name):
         state = make_plugin("policies", name, context, POLICIES)
+    if hasattr(state, "next"):  # a ``Policy``, which chooses every step itself
+        check_shape("policies", name, state, {"next": 2, "observe": 1})
+        return lambda view, rng: state.next(view.tree, rng), state
     check_shape("policies", name, state, {"decide": 2})
     return state.decide, state
 

@@ -17,15 +17,7 @@ pytestmark = pytest.mark.sandbox
 
 HANDMADE = Path(__file__).parents[1] / "e2e" / "suites" / "handmade"
 LABELS = {"dgm.run": "test-command-tests"}
-SLUG, TOTAL, WORDS, GAUGE = map(
-    TaskId,
-    (
-        "slugs-keep-their-signs",
-        "total-leaves-out-the-last",
-        "short-words-are-lost",
-        "gauge-is-full-too-late",
-    ),
-)
+TOTAL = TaskId("total-leaves-out-the-last")
 
 
 @pytest.fixture(scope="module")
@@ -65,12 +57,6 @@ def changing(suite, task, files):
 def graded(suite, task, patch):
     grade = asyncio.run(suite.grade(task, patch, LABELS))
     return grade.verdict, grade.reason
-
-
-def test_wrong_patch_says_how_the_tests_ended(made):
-    suite = made()
-    patch = changing(suite, TOTAL, {"total.sh": "echo 7\n"})
-    assert graded(suite, TOTAL, patch) == (Verdict.UNRESOLVED, "the tests fail (exit status 1)")
 
 
 def test_crlf_binary_renamed_and_executable_files_arrive_as_they_were(made):
@@ -164,29 +150,8 @@ def test_variables_reach_the_tests(made):
     assert graded(suite, TOTAL, changing(suite, TOTAL, {"total.sh": "x\n"}))[0] is Verdict.RESOLVED
 
 
-def test_test_command_that_is_not_there_is_told_apart(made):
-    suite = made(tests="no-such-program\n")
-    verdict, reason = graded(suite, TOTAL, changing(suite, TOTAL, {"total.sh": "x\n"}))
-    assert (verdict, reason) == (
-        Verdict.UNRESOLVED,
-        "the tests fail (exit status 127: a program of theirs is not there)",
-    )
-
-
-def test_lines_of_hidden_tests_are_masked_in_the_log(made):
-    suite = made(tests="secret_line_of_the_tests=1\ncat /tests/test.sh\nexit 1\n")
-    grade = asyncio.run(suite.grade(TOTAL, changing(suite, TOTAL, {"total.sh": "x\n"}), LABELS))
-    assert b"secret_line" not in grade.log
-    assert b"[line of a hidden test]" in grade.log
-
-
 def test_solution_that_fails_is_told(made, tmp_path):
     suite = made()
     (tmp_path / "suite" / "tasks" / TOTAL / "solution" / "solve.sh").write_text("echo no luck\nexit 4\n")
     with pytest.raises(UserError, match=r"solve\.sh ends with exit status 4: no luck"):
         asyncio.run(verify(suite, TOTAL, LABELS))
-
-
-def test_task_that_passes_untouched_is_told(made):
-    suite = made(tests="exit 0\n")
-    assert asyncio.run(verify(suite, TOTAL, LABELS)) == ["doing nothing is resolved: the tests pass"]

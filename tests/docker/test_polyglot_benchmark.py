@@ -13,7 +13,7 @@ from dgm.archive.repository import patch
 from dgm.benchmarks.polyglot import PolyglotBenchmark
 from dgm.benchmarks.polyglot_tracks import TRACKS
 from dgm.config import PolyglotSettings
-from dgm.domain import Entry, Split, TaskId, Verdict
+from dgm.domain import Entry, TaskId, Verdict
 from dgm.errors import UserError
 from dgm.paths import asset
 from dgm.sandboxes import recipes
@@ -189,13 +189,3 @@ def test_a_program_that_does_not_compile_is_explained_to_a_second_try():
     grade = graded("go", "tide-table", {"tide_table.go": "package tidetable\n\nfunc Highs( {\n"})
     assert grade.verdict is Verdict.UNRESOLVED
     assert b"tide_table.go:3" in grade.log
-
-
-@pytest.mark.minutes
-def test_every_language_has_both_splits():
-    for language in TRACKS:
-        opened = benchmark(language)
-        assert {split: len(opened.tasks(split)) for split in Split if opened.tasks(split)} == {
-            Split.SEARCH: 2,
-            Split.HOLDOUT: 1,
-        }

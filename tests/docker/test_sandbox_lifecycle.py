@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dgm.errors import Infrastructure, UserError
-from dgm.protocols import SandboxSpec
+from dgm.errors import Infrastructure
 from dgm.sandboxes import users
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.docker import DockerEngine
@@ -146,21 +145,6 @@ def test_eight_at_once(engine, runner):
         return await asyncio.gather(*(one(number) for number in range(8)))
 
     assert runner.run(all_of_them()) == list(range(8))
-
-
-def test_an_unknown_recipe_is_the_users_error(engine, runner):
-    async def work():
-        async with engine.open(SandboxSpec(image="pyhton")):
-            pass
-
-    with pytest.raises(UserError, match="did you mean 'python'"):
-        runner.run(work())
-
-
-def test_no_engine_is_said_with_what_to_do(monkeypatch, tmp_path):
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nowhere.sock")
-    with pytest.raises(UserError, match="start it, or install one"):
-        choose("docker")
 
 
 @pytest.mark.docker

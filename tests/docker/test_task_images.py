@@ -88,17 +88,6 @@ def test_dockerfile_that_cannot_be_built_is_one_line(engine, tmp_path, dockerfil
     assert "\n" not in str(caught.value)
 
 
-def test_image_without_a_workspace_is_told(engine, tmp_path):
-    harbor = shutil.copytree(HARBOR / LIMIT, tmp_path / "harbor" / LIMIT)
-    shutil.rmtree(harbor / "environment")
-    file = harbor / "task.toml"
-    file.write_text(file.read_text().replace("[environment]", '[environment]\ndocker_image = "acme/none:1"'))
-    import_harbor(tmp_path / "harbor", tmp_path / "suite")
-    dgm.trust(tmp_path / "suite")
-    with pytest.raises(UserError, match=r"the engine has no image acme/none:1"):
-        SuiteBenchmark(tmp_path / "suite", engine).workspace(LIMIT)
-
-
 @pytest.mark.parametrize(
     ("removed", "lacks"),
     [

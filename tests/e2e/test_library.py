@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.program import Program, copy_of_run
-from tests.support.warm import WarmStart
+from tests.support.program import copy_of_run
 
 pytestmark = pytest.mark.sandbox
 
@@ -24,8 +23,6 @@ FILES = {block["file"]: block["body"] for block in BLOCKS if block["file"]}
 PROJECTS = [name for name in FILES if name.endswith("pyproject.toml")]
 HEADINGS = [re.findall(r"^#+ (.*)$", TEXT[: TEXT.index(body)], re.MULTILINE)[-1] for body in PROGRAMS]
 PLUGGED = next(line[4:].split() for line in TEXT.splitlines() if line.startswith("dgm run --name plugged"))
-LONGEST = 40
-"""Lines of a package's module."""
 
 
 @pytest.fixture
@@ -94,23 +91,3 @@ def test_a_search_with_every_kind_of_plugin(dgm, site):
     assert [agent["operator"] for agent in agents[1:]] == ["advise"] * (len(agents) - 1)
     assert "Read the failing test first." in dgm("show", "plugged", "1", "--diff").stdout
     assert {line["model"] for line in summary["spend"]["by"]} <= {"careful", "dry-run"}
-
-
-def test_an_unknown_name_lists_what_is_installed(dgm, site, tmp_path):
-    # One process imports what all of these commands need, the packages of the examples in reach.
-    (started := tmp_path / "started").mkdir()
-    (started / "run, refused").touch()
-    with WarmStart() as warm:
-        unknown_names_list_what_is_installed(Program(tmp_path / "archive", warm, started))
-
-
-def unknown_names_list_what_is_installed(dgm):
-    for key, message in (
-        ("policy.name", "keen"),
-        ("operator", "advise"),
-        ("benchmark", "did you mean 'sums'"),
-        ("model", "careful"),
-    ):
-        assert message in dgm("run", "--name", "wrong", "--set", f"{key}=summs", code=2).stderr
-    part = dgm("run", "--name", "wrong", "--set", "policy.parent=keem", code=2).stderr
-    assert "policy.parent: unknown name 'keem' among the policies (did you mean 'keen'?" in part

@@ -77,7 +77,7 @@ class Log:
             AgentBorn(
                 ActionId(0),
                 agent,
-                Born(tuple(map(AgentId, parents)), "self-edit", CommitId(f"c{agent}"), f"edit {agent}"),
+                Born(tuple(map(AgentId, parents)), "self-edit", CommitId("0" * 40), f"edit {agent}"),
             )
         )
         return agent
@@ -93,7 +93,7 @@ class Log:
             self.add(AgentStillborn(action, Stillborn(who, operator, dies, "", cost)))
             return None
         child = AgentId(len(self.tree.agents))
-        self.add(AgentBorn(action, child, Born(who, operator, CommitId(f"c{child}"), f"edit {child}", cost)))
+        self.add(AgentBorn(action, child, Born(who, operator, CommitId("0" * 40), f"edit {child}", cost)))
         return child
 
     def tried(self, agent: int, **verdicts: bool) -> None:

@@ -77,12 +77,6 @@ def test_a_conversation_that_goes_wrong_is_told(work, level):
     assert find("solve", solve=work).level is level
 
 
-def test_litter_is_named_with_the_line_that_ignores_it():
-    patch = b"diff --git a/.history.md b/.history.md\nnew file mode 100644\n"
-    finding = find("litter", solve=Work({}, patch, Completed(0, b""), calls=1))
-    assert (finding.level, finding.advice) == ("warn", 'agent.toml: ignored = ["/.history.md"]')
-
-
 @pytest.mark.parametrize(
     ("fault", "advice"),
     [
@@ -188,10 +182,6 @@ def test_a_refused_model_is_told_in_the_gateways_words(calls, level):
     finding = find("solve", solve=replace(SOLVED, calls=calls, dry_calls=dry))
     assert finding.level is level
     assert "'claude-opus-5' is not offered" in finding.message
-
-
-def test_the_tokens_of_a_turn_are_told():
-    assert "12,345 tokens a turn" in judge_calls(turn_tokens=12_345)["prompt"].message
 
 
 def test_packages_for_a_newer_python_are_told_with_the_image_to_set():

@@ -13,7 +13,6 @@ from dgm.cli.main import main
 from dgm.meta.contract import read_contract
 from dgm.paths import asset
 
-WRAPPER_LINES, PROGRAM_LINES = 40, 20
 NAMES = [template.name for template in TEMPLATES]
 
 

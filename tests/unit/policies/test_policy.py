@@ -171,16 +171,6 @@ class Counting:
         return Plan(self.events < 4, lambda: SEED, lambda: SEED)
 
 
-class Old:
-    name, keeps_state = "old", False
-
-    def next(self, tree, rng):
-        return None
-
-    def observe(self, event):
-        pass
-
-
 def test_a_function_is_a_policy():
     assert named(f"{__name__}:youngest").next(family().tree, Random(0)).agent == 2
     lent = lend_object("policies", unmarked)
@@ -205,7 +195,6 @@ def test_a_class_is_a_policy_with_state():
         ({"name": "dmg"}, r"^unknown name 'dmg' among the policies \(did you mean 'dgm'\? there are: "),
         ({"name": "os.path:exists"}, r"is a function, .*; mark it with @policy"),
         ({"name": f"{__name__}:wrong_arguments"}, r"test_policy\.py:\d+: must take 2 arguments"),
-        ({"name": f"{__name__}:Old"}, r"Old has no decide"),
         ({"gate": "stagd"}, r"^policy\.gate: unknown name 'stagd' among the policies"),
         ({"parent": "dmg"}, r"^policy\.parent: unknown name 'dmg' among the policies \(did you mean 'dgm'"),
         ({"recommendation": "best-believe"}, r"^policy\.recommendation: .*did you mean 'best-belief'"),
@@ -230,6 +219,28 @@ def test_settings_take_a_part_from_another_policy():
     assert {mixed.next(log.tree, Random(seed)).parents for seed in range(20)} == {(AgentId(2),)}
     assert len({named("hgm").next(log.tree, Random(seed)).parents for seed in range(20)}) > 1
     assert named("hgm", evaluation=f"{__name__}:youngest").next(family().tree, Random(0)).agent == 2
+
+
+class Stepwise:
+    """A policy that chooses every step itself."""
+
+    def __init__(self, limit=1):
+        self.limit = limit
+
+    def next(self, tree, rng):
+        return (
+            Evaluate(SEED, TASKS[0]) if len(tree.tried(SEED)) < self.limit else Expand((SEED,), "self-edit")
+        )
+
+    def observe(self, event):
+        """No state."""
+
+
+@pytest.mark.parametrize(("limit", "step"), [(1, Expand), (2, Evaluate)])
+def test_an_object_with_next_chooses_every_step(limit, step):
+    log = lonely()
+    log.graded(0, [True])
+    assert type(named(lend_object("policies", Stepwise(limit))).next(log.tree, Random(0))) is step
 
 
 def test_a_policy_without_plans_has_no_parts():

@@ -50,6 +50,7 @@ def test_without_a_limit_that_ends_a_run_its_evaluations_are_limited(values):
     check_budget_ends_run(settings.budget.budget(), settings)
 
 
+@pytest.mark.starts_processes
 def test_a_run_that_goes_on_with_a_free_model_is_refused_and_nothing_is_written(tmp_path):
     run = PaidRun(tmp_path / "paid").run
     before = run.tree.seq
