@@ -188,7 +188,7 @@ def test_agents_in_the_archive_are_what_was_put_there(played):
 
 
 def test_hooks_links_and_odd_names_of_a_child_are_plain_data(played):
-    child = played.run.repository.source(played.hostile["improve_hooks_and_links"][0].born.commit)
+    child = played.run.repository.source(played.hostile["improve_hooks_and_links"][0].born.outcome.commit)
     assert (child["passwd"].mode, child["passwd"].data) == (0o120000, b"/etc/passwd")
     assert (child["outside"].mode, child["outside"].data) == (0o120000, str(played.outside).encode())
     assert {"new\nline.txt", "\x1b[31mred.txt", ".gitattributes", ".githooks/post-checkout"} <= child.keys()

@@ -91,8 +91,8 @@ def test_a_search_goes_on_while_children_wait_and_takes_answers_that_were_given_
     others = [each["child"] for each in dgm.json("approve", "asked")["children"] if each["child"] != child]
     dgm("resume", "asked", "--max-evaluations", graded + 1)
     born = [each for _, action, each in bodies(folder, "agent_born") if action == child]
-    assert [(each["id"], each["commit"], each["decided"]) for each in born] == [
-        (1, body["commit"], "a person")
+    assert [(each["id"], each["outcome"]["commit"], each["decided"]) for each in born] == [
+        (1, body["outcome"]["commit"], "a person")
     ]
     assert all(each["flips"] for _, _, each in bodies(folder, "run_started"))
 

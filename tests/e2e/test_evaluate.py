@@ -109,7 +109,8 @@ def test_each_attempt_is_made_once_and_every_task_counts_once(dgm, tried):
     (outcome,) = agent["outcomes"].values()
     assert outcome["attempts"] == 2
     starts = [
-        (body["task"], body["attempt"]) for body in events(words[-1], "action_started") if "attempt" in body
+        (body["action"]["task"], body["action"].get("attempt", 0))
+        for body in events(words[-1], "action_started")
     ]
     assert starts == [(EASY, 0), (EASY, 1)]
 
@@ -119,9 +120,9 @@ def test_a_killed_evaluation_goes_on_where_it_was(dgm, run, tmp_path):
     words = ["evaluate", "evaluated:seed", *TASKS, "--workers", 1, "--into", folder]
     with begun(dgm, *map(str, words)) as process:
         until(lambda: count(folder, "events where kind = 'task_graded'") >= 1, process)
-    before = [body["task"] for body in events(folder, "task_graded")]
+    before = [body["outcome"]["task"] for body in events(folder, "task_graded")]
     found = dgm.json(*words)
-    after = [body["task"] for body in events(folder, "task_graded")]
+    after = [body["outcome"]["task"] for body in events(folder, "task_graded")]
     assert found["missing"] == 0
     assert after[: len(before)] == before
     assert sorted(after) == sorted((EASY, HARD))

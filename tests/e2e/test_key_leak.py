@@ -60,8 +60,8 @@ def contents(folder):
         if path.is_file():
             data = path.read_bytes()
             yield f"file {path.relative_to(folder)}", data
-            if path.suffix == ".z":
-                yield f"trace {path.name}", zlib.decompress(data)
+    for name, packed in rows(folder, "select sha256, zlib from blobs"):
+        yield f"trace {name}", zlib.decompress(packed)
     yield "log", repr(rows(folder, "select * from events")).encode()
     objects = ["git", "-C", folder / "agents.git", "cat-file", "--batch", "--batch-all-objects"]
     yield "git objects", subprocess.run(objects, capture_output=True, check=True).stdout

@@ -65,7 +65,7 @@ def test_what_a_resume_mends_holds_from_then_on_and_replays(dgm, tmp_path):
     assert f"to be repeated: {EVALUATIONS} evaluations" in done.stderr
 
     (changed,) = events(archive / "it", "run_changed")
-    assert changed == {"settings": {"benchmark": str(moved), "limits": {"calls": 77}}}
+    assert changed["settings"] == {"benchmark": str(moved), "limits": {"calls": 77}}
     withdrawn = events(archive / "it", "verdict_withdrawn")
     assert [body["verdict"] for body in withdrawn] == ["unresolved"] * EVALUATIONS
     assert "one of the fields cannot be read" in withdrawn[0]["reason"]
