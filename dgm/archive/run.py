@@ -122,6 +122,9 @@ class Run:
             earlier.convert_run(folder)
         if not (folder / FILE).exists():
             raise ArchiveCorrupt(f"{folder / FILE}: missing; restore it from a copy")
+        for path in (folder / FILE, folder / f"{FILE}-wal"):
+            if path.is_symlink() or (path.exists() and not path.is_file()):
+                raise ArchiveCorrupt(f"{path}: a link, or not a file; put the file itself there")
         run = cls(folder, config, Log.open(folder / FILE, write=write))
         try:
             run._fold(pause)

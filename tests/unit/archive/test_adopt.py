@@ -227,6 +227,9 @@ def test_links_and_pipes_in_place_of_files_are_refused(
     make(path)
     with pytest.raises((ArchiveCorrupt, UserError), match=r"link|regular file|no such file"):
         adopt(folder, tmp_path / "ours")
+    if name.startswith("run.db"):
+        with pytest.raises(ArchiveCorrupt, match=f"{name}: a link, or not a file"):
+            Run.open(folder)
 
 
 def test_a_damaged_object_is_refused(folder: Path, tmp_path: Path) -> None:
