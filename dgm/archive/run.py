@@ -57,6 +57,20 @@ class RunKind(StrEnum):
     SIMULATION = "simulation"
 
 
+class _Table(dict[str, Any]):
+    """A table of ``run.json``; a key that it lacks is named in an ``ArchiveCorrupt``."""
+
+    def __init__(self, table: Mapping[str, Any], location: str) -> None:
+        super().__init__(
+            (key, _Table(value, f"{location}.{key}") if isinstance(value, dict) else value)
+            for key, value in table.items()
+        )
+        self._location = location
+
+    def __missing__(self, key: str) -> Any:  # noqa: ANN401  (never returns)
+        raise ArchiveCorrupt(f"{self._location} has no {key!r}; restore the run from a copy")
+
+
 class Run:
     """An open run. Reading is safe while another process writes; ``with`` closes it."""
 
@@ -197,19 +211,19 @@ class Run:
         Args:
             until: number of the last event whose changes count; None: the last that the tree has read.
         """
-        found: Mapping[str, Any] = self.config.get("settings", {})
+        settings: Mapping[str, Any] = self.config.get("settings", {})
         for seq, change in self.tree.changes:
             if until is None or seq <= until:
-                found = merge_tables(found, change)
-        return found
+                settings = merge_tables(settings, change)
+        return _Table(settings, f"{self.folder / 'run.json'}: settings")
 
     def sandbox(self, until: int | None = None) -> str:
         """Return the kind of sandbox that the run uses, or used at event ``until``; it may be ``auto``."""
-        found: str = self.config["sandbox"]
+        sandbox: str = self.config["sandbox"]
         for seq, change in self.tree.changes:
             if "sandbox" in change and (until is None or seq <= until):
-                found = change["sandbox"]
-        return found
+                sandbox = change["sandbox"]
+        return sandbox
 
     def benchmarks(self) -> Sequence[str]:
         """Return the versions of the benchmark that the run's sessions had, each once, the last one last."""
@@ -285,7 +299,7 @@ def read_config(path: Path) -> Mapping[str, Any]:
     if odd or config.get("kind", RunKind.SEARCH) not in list(RunKind):
         fault = f"settings.{odd[0]} is no table" if odd else "its kind is unknown"
         raise ArchiveCorrupt(f"{path}: {fault}; restore it from a copy")
-    return config
+    return _Table(config, str(path))
 
 
 def _name_kind(config: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:

@@ -162,6 +162,15 @@ def test_unusable_configuration_is_named(
         Run.open(folder)
 
 
+def test_missing_setting_is_named(run: Run, folder: Path) -> None:
+    run.close()
+    frozen = json.loads((folder / "run.json").read_text())
+    frozen["config"]["settings"] = {"seed": 1}
+    (folder / "run.json").write_text(json.dumps(frozen))
+    with Run.open(folder) as opened, pytest.raises(ArchiveCorrupt, match=r"settings has no 'workers'"):
+        opened.settings()["workers"]
+
+
 def test_missing_events_are_not_made_up(run: Run, folder: Path) -> None:
     run.close()
     (folder / "run.db").unlink()
