@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from dgm.archive.events import CallBooked, CallStarted, ModelCalled
 from dgm.archive.exchange import (
@@ -58,7 +58,7 @@ class CallReader:
     def reply(self, call: ModelCalled) -> AnyReply:
         """Return the reply of a call in its recorded form; raises like ``request``."""
         with _naming(call, "reply"):
-            return decode_reply(self._load(call.action, call.number)[1])
+            return decode_reply(self._load(call.action, call.number, "reply"))
 
     def exchange(self, call: ModelCalled) -> tuple[Request, Reply]:
         """Return request and reply in dgm's form, for people, evidence and exports; raises like ``request``."""
@@ -72,7 +72,7 @@ class CallReader:
     def _whole_record(self, action: int, number: int) -> Record:
         record = self._whole.get((action, number))
         if record is None:
-            record = parse_json(self._load(action, number)[0])
+            record = parse_json(self._load(action, number, "request"))
             if "base" in record:
                 record = complete(record, self._whole_record(action, int(record["base"])))
             self._whole[action, number] = record
@@ -80,11 +80,13 @@ class CallReader:
                 self._whole.popitem(last=False)
         return record
 
-    def _load(self, action: int, number: int) -> tuple[bytes, bytes]:
-        """Return the JSON of a request and of its reply, which is empty if there is none."""
-        query = "SELECT request, reply FROM calls WHERE action = ? AND number = ?"
-        ((request, reply),) = self._log.query(query, (action, number))
-        return zlib.decompress(request), zlib.decompress(reply) if reply else b""
+    def _load(self, action: int, number: int, column: Literal["request", "reply"]) -> bytes:
+        """Return the JSON of a request or a reply."""
+        query = f"SELECT {column} FROM calls WHERE action = ? AND number = ?"
+        ((packed,),) = self._log.query(query, (action, number))
+        if packed is None:
+            raise LookupError(f"call {number} has none")
+        return zlib.decompress(packed)
 
 
 def reply_of(reply: WireReply, body: Mapping[str, Any]) -> Reply:

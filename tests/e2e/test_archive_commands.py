@@ -1,5 +1,7 @@
 """A real run packed, unpacked, verified, read from the file, and gone on with."""
 
+import re
+
 import pytest
 
 from tests.e2e.conftest import EVALUATIONS
@@ -33,8 +35,8 @@ def test_reading_commands_take_the_file(dgm, searched, packed, tmp_path):
         ("report",),
     ):
         command, *rest = words
-        of_file, of_run = (dgm(command, run, *rest).stdout.splitlines() for run in (packed, "small"))
-        assert of_file == of_run
+        of_file, of_run = (dgm(command, run, *rest).stdout for run in (packed, "small"))
+        assert re.sub(r"\d+ s ago", "", of_file) == re.sub(r"\d+ s ago", "", of_run)
     dgm("export", packed, "1", tmp_path / "out")
     assert (tmp_path / "out" / "agent.toml").is_file()
 

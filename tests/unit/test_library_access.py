@@ -76,7 +76,7 @@ def test_a_run_is_opened_by_a_relative_path(tmp_path: Path, monkeypatch: pytest.
 def test_a_query_that_cannot_be_answered_is_one_line(tmp_path: Path) -> None:
     with small(tmp_path / "paid").run as run:
         assert run.store.query("SELECT count(*) FROM spend WHERE role = ?", ("improve",)) == [(13,)]
-        with pytest.raises(UserError, match=r"events\.db: no such column: rol"):
+        with pytest.raises(UserError, match=r"run\.db: no such column: rol"):
             run.store.query("SELECT rol FROM spend")
         with pytest.raises(UserError, match="bindings"):
             run.store.query("SELECT ?")
