@@ -61,7 +61,7 @@ class NodeState(msgspec.Struct, frozen=True):
 
 
 class LiveState(msgspec.Struct, frozen=True):
-    """What the process that writes a run does at one moment."""
+    """The current work of the process that writes a run."""
 
     calls: LiveCalls | None = None
     nodes: tuple[NodeState, ...] = ()

@@ -81,7 +81,7 @@ class _Row(msgspec.Struct):
     instance_id: Annotated[str, msgspec.Meta(min_length=1)]
     model_name_or_path: Annotated[str, msgspec.Meta(min_length=1)]
     model_patch: str | None
-    """As SWE-bench accepts null for an empty patch."""
+    """Null, which SWE-bench accepts, means an empty patch."""
 
 
 def read_predictions(file: Path) -> Predictions:

@@ -20,7 +20,7 @@ BARREN = 10
 WAITING = 10
 """While so many children wait for a person, no more are made: a search that nobody answers does not spend on."""
 SEED_SHARE = 0.3
-"""Of every limit of a run: the most that evaluations of the seed take before its first child is begun."""
+"""Share of every budget that evaluations of the seed may use before its first child is begun."""
 MEANWHILE_SHARE = 0.4
 """The same while the seed's first children are being made, or wait for a person."""
 UNPRICED = 2

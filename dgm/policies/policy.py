@@ -33,7 +33,7 @@ class Plan:
     """Answers of a policy about its next step. A function in it is called only if its answer is needed."""
 
     expand: bool
-    """Whether a child comes before an evaluation."""
+    """True if a child comes before an evaluation."""
     parent: Callable[[], AnyId | None]
     """Chooses a parent among ``view.fertile``; None if nobody should have a child now."""
     agent: Callable[[], AnyId | None]
@@ -59,7 +59,7 @@ class View:
         """Children that are being made, or wait for approval."""
         self.stillborn = sum(tree.stillborn.values())
         self.busy = limits.is_busy(tree)
-        """Whether anything is under way or waits."""
+        """True if anything is under way or waits."""
         self.evaluations_left = limits.evaluations_left(tree)
         """Evaluations that the budget still has; None without such a budget."""
 
@@ -75,12 +75,12 @@ class View:
 
     @cached_property
     def clade_solved(self) -> Ints:
-        """As ``solved``, of the agent and all its descendants."""
+        """Number of resolved verdicts of the agent and all its descendants."""
         return np.array(self.tree.clade_resolved, dtype=np.int64)
 
     @cached_property
     def clade_failed(self) -> Ints:
-        """As ``failed``, of the agent and all its descendants."""
+        """Number of unresolved verdicts of the agent and all its descendants."""
         return np.array(self.tree.clade_unresolved, dtype=np.int64)
 
     @cached_property

@@ -276,7 +276,7 @@ class Posterior:
         self.laws = average_laws(PRIOR)
         self.breakage = Breakage()
         self.often_broken = False
-        """Whether edits are taken to break the agent often: by ``failed_children`` when a sweep last learned."""
+        """True if edits are assumed to break the agent often: by ``failed_children`` when a sweep last learned."""
         self.anchor = 0.0
         """The seed's skill, that gains are measured from."""
         self.evidence = Evidence()

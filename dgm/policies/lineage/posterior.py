@@ -60,7 +60,7 @@ class Filter(NamedTuple, Generic[N]):
     """Information J, H after the noise Q of a step: M = (I + J Q)⁻¹, N = M J and M H."""
 
     det: N
-    """Of I + J Q."""
+    """Determinant of I + J Q."""
     m11: N
     m12: N
     m21: N
