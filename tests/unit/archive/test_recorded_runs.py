@@ -19,7 +19,7 @@ RECORDED = Path(__file__).parents[2] / "recorded"
 RUNS = {
     "crashed": "a search that was killed and resumed",
     "approved": "children that waited for approval",
-    "crossed": "crossover, a bandit of operators, and a holdout evaluation",
+    "crossed": "a bandit of operators, and a holdout evaluation",
     "examined": "agents of another run, evaluated twice on two tasks",
 }
 COMMANDS = (
