@@ -43,14 +43,14 @@ class Change:
     """Its change of everything but tests and configuration."""
     hidden: Snapshot
     """Test and configuration files that it adds or changes."""
-    deleted: tuple[str, ...]
-    """Test and configuration files that it removes."""
     modules: tuple[str, ...]
     """Files of code that the fix changes."""
-    restored: tuple[str, ...]
-    """Patterns of tests and configuration."""
     test_patch: bytes
     """Its change of tests; material for the statement."""
+    deleted: tuple[str, ...] = ()
+    """Test and configuration files that it removes."""
+    restored: tuple[str, ...] = ()
+    """Patterns of tests and configuration."""
     parts: tuple[str, ...] = ()
     """Hidden files that hold only the modules of tests of a file of the code."""
 
