@@ -2,13 +2,11 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import NoReturn, Protocol, cast, runtime_checkable
 
 from dgm import plugins
-from dgm.benchmarks.context import BenchmarkContext
-from dgm.benchmarks.formats import FORMATS, Format, format_of
+from dgm.benchmarks.formats import FORMATS, BenchmarkContext, Format, format_of
 from dgm.benchmarks.grader_version import data_of
 from dgm.benchmarks.mixed import MixedBenchmark
 from dgm.benchmarks.suites import SuiteBenchmark, suite_names
@@ -17,7 +15,7 @@ from dgm.config import BenchmarksSettings, GradingSettings, Settings
 from dgm.domain import TaskId
 from dgm.errors import Infrastructure, UserError
 from dgm.paths import asset
-from dgm.protocols import Benchmark, Sandbox, SandboxEngine, SandboxSpec
+from dgm.protocols import Benchmark, SandboxEngine, SandboxSpec
 
 log = logging.getLogger(__name__)
 
@@ -43,9 +41,9 @@ class NoSandboxEngine:
 
     name = "none"
 
-    def open(self, spec: SandboxSpec) -> NoReturn:  # noqa: ARG002  (the shape of an engine)
+    def open(self, spec: SandboxSpec) -> NoReturn:
         """Refuse to open a sandbox."""
-        raise AssertionError("a caller that only looks opened a sandbox")
+        raise Infrastructure(f"no sandbox of {spec.image} is opened to read a benchmark")
 
     async def reap(self, labels: Mapping[str, str]) -> int:  # noqa: ARG002  (there is nothing to remove)
         """Remove nothing."""
@@ -188,7 +186,7 @@ def statement_of(
         settings: as in ``open_suite``.
     """
     try:
-        benchmark = open_suite(name, _Unused(), settings) if is_local(name) else None
+        benchmark = open_suite(name, NoSandboxEngine(), settings) if is_local(name) else None
         if benchmark is None or data_of(benchmark.version) != data_of(version):
             return None
         return benchmark.task(task).prompt
@@ -275,15 +273,3 @@ def _open(context: BenchmarkContext) -> Benchmark:
     raise UserError(
         f"no suite {name!r}: no suite.toml in {shipped} or {path.absolute()}, and no plug-in{hint}"
     )
-
-
-class _Unused:
-    """The engine of a benchmark that is only read."""
-
-    name = "none"
-
-    def open(self, spec: SandboxSpec) -> AbstractAsyncContextManager[Sandbox]:
-        raise Infrastructure(f"no sandbox of {spec.image} is opened to read a benchmark")
-
-    async def reap(self, labels: Mapping[str, str]) -> int:  # noqa: ARG002
-        return 0

@@ -13,12 +13,12 @@ from string import Template
 from typing import Any
 
 from dgm.benchmarks.languages import Language, language_of
+from dgm.benchmarks.logs import cut_middle
 from dgm.benchmarks.mining.changes import Change
 from dgm.benchmarks.mining.evidence import end_of_output, find_code
 from dgm.benchmarks.mining.journal import MiningJournal
 from dgm.benchmarks.mining.leaks import Evidence, find_leaks, name_parts, untold_names
 from dgm.benchmarks.mining.paths import is_code_file, is_test_file
-from dgm.benchmarks.storable_text import cut_middle
 from dgm.domain import Snapshot
 from dgm.errors import AgentFault, UserError
 from dgm.messages import AnswerForm, Message, Request, Role

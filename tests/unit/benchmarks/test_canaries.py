@@ -3,7 +3,7 @@
 import pytest
 
 from dgm.archive.repository import patch as patch_between
-from dgm.benchmarks.canaries import AT_ONCE, AT_THE_END, make_canaries
+from dgm.benchmarks.verification import AT_ONCE, AT_THE_END, make_canaries
 from dgm.domain import Entry
 
 pytestmark = pytest.mark.starts_processes

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dgm.benchmarks.failure_kinds import OWN_KIND, known_kind
+from dgm.benchmarks.logs import OWN_KIND, known_kind
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dgm.benchmarks.plain_logs import plain_log
+from dgm.benchmarks.logs import plain_log
 
 pytestmark = pytest.mark.slow
 

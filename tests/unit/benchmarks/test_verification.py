@@ -5,9 +5,15 @@ import asyncio
 import pytest
 
 from dgm.archive.repository import patch as patch_between
-from dgm.benchmarks.canaries import AT_ONCE, AT_THE_END
 from dgm.benchmarks.mixed import MixedBenchmark
-from dgm.benchmarks.verification import TaskVerification, find_early_ending, list_excluded_defects, verify
+from dgm.benchmarks.verification import (
+    AT_ONCE,
+    AT_THE_END,
+    TaskVerification,
+    find_early_ending,
+    list_excluded_defects,
+    verify,
+)
 from dgm.domain import Entry, TaskId, Verdict
 from dgm.errors import UserError
 from dgm.protocols import Grade

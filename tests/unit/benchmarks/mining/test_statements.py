@@ -160,7 +160,7 @@ def test_a_good_answer_is_the_statement():
     model, statement = state({"statement": GOOD, "title": "# Slots \n stay"}, {"follows": True})
     assert statement == f"# Slots stay\n\n{GOOD}\n"
     fields = {
-        **dict.fromkeys(("title", "statement", "why"), {"type": "string"}),
+        **{key: {"type": "string"} for key in ("title", "statement", "why")},
         "solvable": {"type": "boolean"},
     }
     assert [request.form.name for request in model.asked] == ["issue", "check"]
