@@ -146,9 +146,10 @@ def is_local(name: str) -> bool:
 
 def _local(name: str) -> bool:
     kind, colon, rest = name.partition(":")
-    if colon and kind in FORMATS:
-        return _is_local(format_of(kind), rest, _path_of(name))
-    return any((folder / "suite.toml").is_file() for folder in (asset("benchmarks", name), _path_of(name)))
+    if not colon or kind not in FORMATS:
+        return find_suite_folder(name) is not None
+    found = format_of(kind)
+    return found.is_local and (_is_there(found, _path_of(name)) if rest else bool(found.shipped))
 
 
 def absolute(name: str, folder: Path = HERE) -> str:
@@ -226,10 +227,6 @@ def _absolute(name: str, folder: Path) -> str:
 
 def _is_there(found: Format, place: Path) -> bool:
     return place.is_dir() if found.is_folder else place.is_file()
-
-
-def _is_local(found: Format, rest: str, place: Path) -> bool:
-    return found.is_local and (_is_there(found, place) if rest else bool(found.shipped))
 
 
 def _absolute_path(path: Path) -> str:

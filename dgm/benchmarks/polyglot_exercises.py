@@ -23,7 +23,7 @@ from dgm.benchmarks.grader_version import digest_files
 from dgm.benchmarks.languages import LANGUAGES, Language
 from dgm.benchmarks.suite_files import Limits
 from dgm.benchmarks.test_spec import TestSpec
-from dgm.benchmarks.toml_table import suggestion
+from dgm.benchmarks.toml_table import first_mistake, suggestion
 from dgm.domain import Entry, Snapshot, Split, TaskId
 from dgm.errors import UserError
 from dgm.folders import read_below, read_folder
@@ -426,9 +426,8 @@ def _read(language: str, folder: Path) -> Exercise:
     try:
         files = _Config.model_validate_json(read_below(folder, ".meta/config.json")).files
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        key = ".".join(str(part) for part in first["loc"] if isinstance(part, str))
-        raise UserError(f"{config}: {key}: {first['msg'].removeprefix('Value error, ')}") from error
+        key, reason, _ = first_mistake(error)
+        raise UserError(f"{config}: {key}: {reason}") from error
     exercise = Exercise(language, folder.name, folder, files)
     if not files.solution:
         raise UserError(f"{config}: files.solution: names no file; an agent would have nothing to write")

@@ -10,8 +10,7 @@ from typing import Any
 
 from dgm.benchmarks.environments import Environment
 from dgm.benchmarks.grade import Exam, Survey, TestRun, run_tests
-from dgm.benchmarks.languages import BY_COMMAND, RUNNERS, Language, Results, language_of
-from dgm.benchmarks.mining.calls import TestCall
+from dgm.benchmarks.languages import BY_COMMAND, Language, Results, language_of
 from dgm.benchmarks.mining.changes import Change, read_change, restored_patterns
 from dgm.benchmarks.mining.environment import CannotInstall, Environments, missing_packages, with_generated
 from dgm.benchmarks.mining.evidence import find_code
@@ -85,7 +84,7 @@ class Workbench:
     engine: SandboxEngine
     labels: Mapping[str, str]
     image: str
-    call: Callable[[Snapshot], TestCall]
+    call: Callable[[Snapshot], TestSpec]
     """Reads how the tests of a commit are called; raises ``ValueError`` if that is not known."""
     processor_s: float = 0.0
     limit_s: float = float("inf")
@@ -130,15 +129,14 @@ class Workbench:
             ValueError: it is not known how the commit's tests are called.
         """
         call = self.call(workspace)
-        runner = RUNNERS[call.kind]
-        by_pytest, builds = runner.results is Results.PYTEST, call.kind in BY_COMMAND
-        return TestSpec(
-            (), (), call.kind, restored_patterns(Language.PYTHON, workspace) if by_pytest else runner.restored,
-            flags=call.flags, options=call.options, patterns=call.patterns, build=call.build,
-            command=(call.command,) if call.command else (), env=call.env, reports=call.reports,
+        by_pytest, builds = call.results is Results.PYTEST, call.runner in BY_COMMAND
+        return replace(
+            call,
+            restored=restored_patterns(Language.PYTHON, workspace) if by_pytest else call.restored,
             limit_s=TEST_LIMIT_S if by_pytest else FILE_LIMIT_S,
-            memory_mb=BUILD_MEMORY_MB if builds else MEMORY_MB, disk_mb=BUILD_DISK_MB if builds else DISK_MB,
-        )  # fmt: skip
+            memory_mb=BUILD_MEMORY_MB if builds else MEMORY_MB,
+            disk_mb=BUILD_DISK_MB if builds else DISK_MB,
+        )
 
     def tests_of(self, change: Change) -> TestSpec:
         """Return the same for a change."""
