@@ -27,5 +27,18 @@ def test_what_moves_a_cursor_or_colours_is_gone(log, plain):
     assert plain_log(log) == plain
 
 
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("AssertionError: 1 != 2", "AssertionError"),
+        ("E   ValueError: secret", "ValueError"),
+        ("builtins.KeyError", "KeyError"),
+        ("selfassertEqualgrams2Error: x", OWN_KIND),
+        ("scale.StolenError: x", OWN_KIND),
+        ("E   assert 1 == 2", ""),
+        ("open", ""),
+        ("", ""),
+    ],
+)
 def test_only_kinds_of_python_are_told(line, kind):
     assert known_kind(line) == kind

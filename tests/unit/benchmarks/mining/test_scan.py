@@ -60,5 +60,6 @@ def test_what_is_no_repository_is_refused(tmp_path):
             History(folder)
 
 
+@pytest.mark.parametrize(("time", "day"), [(0, "1970-01-01"), (10**15, "2100-01-01")])
 def test_a_commit_has_a_day_whatever_time_it_claims(time, day):
     assert Unit("1" * 40, "", time, "Late", ()).day == day
