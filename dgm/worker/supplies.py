@@ -13,8 +13,7 @@ from dgm.sandboxes.building import SandboxBuilder
 from dgm.sandboxes.container import IN_ENGINE
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.engine_group import EngineGroup
-from dgm.sandboxes.npm_locks import MODULES
-from dgm.sandboxes.packages import NPM_RECIPE, ensure_npm_packages, packages_mount
+from dgm.sandboxes.packages import MODULES, NPM_RECIPE, ensure_npm_packages, packages_mount
 from dgm.sandboxes.uses import note_use
 
 USUAL = "python"
