@@ -12,9 +12,9 @@ from dgm.sandboxes import recipes
 from dgm.sandboxes.building import SandboxBuilder
 from dgm.sandboxes.container import IN_ENGINE
 from dgm.sandboxes.docker import DockerEngine
+from dgm.sandboxes.engine_client import note_use
 from dgm.sandboxes.engine_group import EngineGroup
 from dgm.sandboxes.packages import MODULES, NPM_RECIPE, ensure_npm_packages, packages_mount
-from dgm.sandboxes.uses import note_use
 
 USUAL = "python"
 """Recipe of the sandboxes in which agents without an image of their own are checked and edited."""
