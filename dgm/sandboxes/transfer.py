@@ -191,7 +191,8 @@ async def patch_of(
 
     It is git's own comparison, inside the sandbox: the image provides git, and its read-only baseline is the
     repository. Settings, attributes and index are set here, so the agent's leftovers (a ``.git`` of its own,
-    attributes, links, times) have no effect. Only ignore files are respected; files that they hide are hidden from grading too.
+    attributes, links, times) have no effect. Only ignore files are respected; files that they hide are hidden from
+    grading too.
 
     The patch includes binary files. All processes in the sandbox are ended first, and the sandbox is of no use to the
     agent afterwards.
