@@ -31,6 +31,7 @@ from dgm.sandboxes.bubblewrap import BubblewrapEngine
 from dgm.sandboxes.choose import choose_auto, is_unbounded_accepted
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.engine_address import (
+    RAY,
     EngineAddress,
     find_cluster,
     find_named_engine,
@@ -38,7 +39,6 @@ from dgm.sandboxes.engine_address import (
     use_engine,
 )
 from dgm.sandboxes.probes import DiagnosisRow, is_fit, probe, probe_images
-from dgm.sandboxes.ray_address import NAME as RAY
 from dgm.search.start import check_models, prices_of
 from dgm.steps import OnStep, Step, ignore
 from dgm.views.machine import (

@@ -1,4 +1,4 @@
-"""What an agent has beside a sandbox's image: the files of its own image, packages, the files of its job, a launcher."""
+"""What an agent has beside a sandbox's image: files of its own image, packages, the files of its job, a launcher."""
 
 import asyncio
 import json
@@ -35,11 +35,10 @@ from dgm.sandboxes import recipes
 from dgm.sandboxes.building import SandboxBuilder
 from dgm.sandboxes.container import IN_ENGINE
 from dgm.sandboxes.docker import DockerEngine
+from dgm.sandboxes.engine_client import note_use
 from dgm.sandboxes.engine_group import EngineGroup
-from dgm.sandboxes.npm_locks import MODULES
-from dgm.sandboxes.packages import NPM_RECIPE, ensure_npm_packages, packages_mount
+from dgm.sandboxes.packages import MODULES, NPM_RECIPE, ensure_npm_packages, packages_mount
 from dgm.sandboxes.transfer import get_files, list_files
-from dgm.sandboxes.uses import note_use
 from dgm.sandboxes.volumes import RUNTIME
 
 USUAL = "python"

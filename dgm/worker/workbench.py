@@ -49,7 +49,7 @@ from dgm.protocols import (
     Work,
 )
 from dgm.sandboxes import recipes
-from dgm.sandboxes.comparison import patch_of
+from dgm.sandboxes.transfer import patch_of
 from dgm.worker.leaving import (
     NEVER_COMMITTED,
     FolderChange,
