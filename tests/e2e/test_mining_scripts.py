@@ -15,7 +15,6 @@ from dgm.sandboxes.choose import open_bubblewrap
 from tests.support.small_history import make_history
 
 pytestmark = [
-    pytest.mark.sampled,
     pytest.mark.sandbox,
     pytest.mark.slow,
     pytest.mark.minutes,
