@@ -352,7 +352,6 @@ def list_rows():
     return rows
 
 
-
 @pytest.mark.parametrize(("task", "make", "kind", "score"), list_rows())
 def test_patch_keeps_its_verdict(suite, task, make, kind, score):
     result = suite.grade(task, make(suite, task))
