@@ -181,7 +181,7 @@ MOST_TASKS = 2**20  # no suite is near this; a search for more would take minute
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """Return the p-value of the exact two-sided McNemar test, from the numbers of tasks that one of two agents resolved.
+    """Return the exact two-sided p-value of McNemar's test, from the numbers of tasks that one of two agents resolved.
 
     It tells how surprising they would be if both agents were equally good. With n = ``only_first`` + ``only_second``, f
     the smaller of the two and X ~ Bin(n, ½): p = min(1, 2 P(X ≤ f)). The test never rejects more often than its level,

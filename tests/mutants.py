@@ -143,9 +143,10 @@ def time_tests(python: str, tests: Sequence[str]) -> dict[str, float]:
     """Run test modules without a change; return the seconds of those that can be used, and print the others."""
     with tempfile.NamedTemporaryFile(suffix=".xml") as file:
         command = [python, "-m", "pytest", *OPTIONS[1:], "-m", MARKERS, "-o", "junit_family=xunit1"]
+        command += [f"--junitxml={file.name}", *tests]
         # pytest compiles tests itself, once.
         environment = os.environ | {"PYTHONDONTWRITEBYTECODE": ""}
-        subprocess.run([*command, f"--junitxml={file.name}", *tests], env=environment, stdout=subprocess.DEVNULL)
+        subprocess.run(command, check=False, env=environment, stdout=subprocess.DEVNULL)
         cases = list(ElementTree.parse(file).iter("testcase"))
     seconds: Counter[str] = Counter()
     for case in cases:
@@ -206,7 +207,9 @@ def choose_tests(
     """
     wanted = sorted({test for found in tests.values() for test in found})
     parts = [part for part in (wanted[job::jobs] for job in range(jobs)) if part]
-    seconds = {test: took for part in pool.map(partial(time_tests, python), parts) for test, took in part.items()}
+    seconds = {
+        test: took for part in pool.map(partial(time_tests, python), parts) for test, took in part.items()
+    }
     chosen = {}
     for module, found in tests.items():
         timed: dict[str, float] = {}

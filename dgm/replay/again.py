@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dgm import assemble
-from dgm.analysis.lineage import Lineage
+from dgm.analysis.agents import trace_lineage
 from dgm.archive.events import TaskGraded
 from dgm.archive.run import Run, RunKind
 from dgm.archive.traces import Traces
@@ -209,7 +209,7 @@ async def replay_lineage(
     if run.kind is not RunKind.SEARCH:
         check_performed(run)
         raise UserError(f"{run.name}: its agents were evaluated and not made; replay the run that made them")
-    agents = Lineage(run.tree, leaf).agents
+    agents = trace_lineage(run.tree, leaf)
     steps = []
     async with AsyncExitStack() as opened:
         replayers = {

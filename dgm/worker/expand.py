@@ -16,8 +16,8 @@ from dgm.domain import ActionId, Born, CommitId, Cost, Digest, Expand, Snapshot,
 from dgm.errors import AgentFault
 from dgm.gateway.lease import DRY_RUN
 from dgm.meta.evidence import manifest
-from dgm.meta.novelty import AgentEdit, Judge
 from dgm.meta.prompts import load_frozen
+from dgm.meta.similarity import AgentEdit, Judge
 from dgm.meta.vetting import DryRuns, Vetting
 from dgm.plugins import check_answer
 from dgm.protocols import Brief, Grade, Proposal

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgm.domain import AgentId, Tally
-from dgm.policies.recommend import best_belief
+from dgm.policies.hgm import best_belief
 from dgm.stats import best_of_many, lower_bound, mcnemar, mcnemar_power, wilson
 
 pytestmark = pytest.mark.slow
