@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from dgm.analysis.agents import best_of, trace_lineage
 from dgm.archive.events import AgentBorn
-from dgm.archive.identity import identity_of
-from dgm.archive.run import Run
+from dgm.archive.run import Run, identity_of
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId
 from dgm.errors import UserError

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dgm.archive.git import clone_repository, parse_header
-from dgm.archive.local_repository import LocalRepository
+from dgm.archive.git import LocalRepository, clone_repository, parse_header
 from dgm.archive.snapshots import from_folder, object_id
 from dgm.config import Settings
 from dgm.domain import Snapshot
