@@ -6,7 +6,7 @@ from textual.pilot import Pilot
 
 from dgm.archive.run import Run
 from dgm.domain import AgentId, TaskId, Verdict
-from dgm.evaluation.results import compare_verdicts
+from dgm.evaluation.schedule import compare_verdicts
 from dgm.tui.app import Browser
 from dgm.tui.pane import Listing, TextView
 from dgm.views.tasks import TaskView
