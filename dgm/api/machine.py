@@ -15,7 +15,7 @@ from dgm.api.arguments import SettingValues, split_engine
 from dgm.api.cleaning import clean_runs
 from dgm.api.running import run_session
 from dgm.api.watcher import consent_to_pay
-from dgm.archive.this_machine import machine_name
+from dgm.archive.lock import machine_name
 from dgm.config import Settings, resolve
 from dgm.config.listing import ListedSetting, Variable, list_sections
 from dgm.errors import DgmError, Infrastructure, UserError

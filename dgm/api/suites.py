@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from dgm.api.arguments import SettingValues, check_workers, use_settings
 from dgm.api.running import run_session
-from dgm.archive.this_machine import machine_name
+from dgm.archive.lock import machine_name
 from dgm.benchmarks import swebench_images, verification
 from dgm.benchmarks.formats import FORMATS, all_formats, format_of
 from dgm.benchmarks.harbor import ImportReport, import_harbor

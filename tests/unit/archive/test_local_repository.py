@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dgm.archive.local_repository import LocalRepository
+from dgm.archive.git import LocalRepository
 from dgm.benchmarks.mining.history import History
 from dgm.domain import Entry
 from dgm.errors import UserError
