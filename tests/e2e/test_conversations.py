@@ -21,7 +21,7 @@ from tests.support import marked
 from tests.support.hosted import KEY, PROVIDERS
 from tests.support.wire_server import WireServer
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
+pytestmark = [pytest.mark.sampled, pytest.mark.sandbox, pytest.mark.slow]
 
 AGENT = Path(__file__).parent / "agents" / "busy"
 COMMANDS = [f"step {number}" for number in range(7)]

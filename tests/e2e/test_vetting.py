@@ -16,7 +16,7 @@ from dgm.meta.syntax_key import VERSION
 from dgm.protocols import Proposal
 from dgm.search.prepare import RunController
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
+pytestmark = [pytest.mark.sampled, pytest.mark.sandbox, pytest.mark.slow]
 
 SOLVED = (TaskId("templates-zero-becomes-fallback"), TaskId("templates-list-of-names-jumps"))
 """By the seed with the offline model."""
