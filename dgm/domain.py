@@ -50,7 +50,7 @@ class Split(StrEnum):
     SEARCH = "search"
     """Policies and operators learn from the task."""
     PROMOTION = "promotion"
-    """The task only ever yields accept or reject."""
+    """Nothing reads these tasks yet; suites may have them."""
     HOLDOUT = "holdout"
     """The task is used in reports only."""
 
