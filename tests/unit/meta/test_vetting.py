@@ -121,7 +121,7 @@ COPY = {**PARENT, "a.py": Entry(CODE.replace(b"10", b"30").replace(b"end()", b"e
     [
         ({**CHILD, "a.py/b": Entry(b"")}, "patch", "both a file and a folder"),
         ({**CHILD, "../b": Entry(b"")}, "patch", "not the name of a file"),
-        ({**CHILD, "tool": Entry(b"x", 0o100664)}, "patch", "patch: it gives another source"),
+        ({**CHILD, "tool": Entry(b"x", 0o160000)}, "patch", "neither a file nor a link"),
         (BIG, "patch", "bytes as a patch; 4000 are allowed"),
         (PARENT, "unchanged", "the same as its parent's"),
         ({**CHILD, "agent.toml": Entry(TOML + b"\n")}, "protected", "agent.toml"),
