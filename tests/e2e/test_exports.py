@@ -7,8 +7,7 @@ import networkx
 import pandas
 import pytest
 
-from dgm.analysis.best import best_of
-from dgm.analysis.lineage import Lineage
+from dgm.analysis.agents import best_of, trace_lineage
 from dgm.archive.run import Run
 from dgm.archive.snapshots import from_folder
 from dgm.domain import SEED
@@ -50,7 +49,7 @@ def test_the_patch_of_the_example_is_its_steps_and_holds_no_protected_file(dgm, 
         written = dgm.json("export", example, tmp_path / "best.patch")
         git(tmp_path / "seed", "am", tmp_path / "best.patch")
         assert from_folder(tmp_path / "seed") == run.source(best)
-        assert written["counts"] == {"commits": len(Lineage(run.tree, best).agents) - 1}
+        assert written["counts"] == {"commits": len(trace_lineage(run.tree, best)) - 1}
     changed = git(tmp_path / "seed", "diff", "--name-only", "agents/0", "HEAD").decode().split()
     assert changed
     assert all(map(contract.may_change, changed))
