@@ -233,6 +233,7 @@ class Objects:
         self._folders = [folder.absolute() / "objects" for folder in (repository, below) if folder]
         self._shallow = shallow
         self._timeout_s = timeout_s
+        self._reading = threading.Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -296,7 +297,7 @@ class Objects:
         return command
 
     def get(self, name: str, kind: str) -> bytes:
-        """Return the content of one object by its id; all calls share one process, so they must not overlap.
+        """Return the content of one object by its id, in any thread; all calls share one process.
 
         Raises:
             ArchiveCorrupt: it is missing, of another kind, larger than an agent may be, or damaged; ``error`` if
@@ -306,9 +307,9 @@ class Objects:
             raise self.error(
                 f"{self.repository}: {name[:60]!r} is not the id of a {kind} (40 hexadecimal digits)"
             )
-        batch = self._batch
-        try:
-            _, stored_kind, size, stream = batch.stream_object_data(name)
+        # Two requests at once would get each other's answers.
+        with self._reading, suppress(ValueError, OSError):
+            _, stored_kind, size, stream = self._batch.stream_object_data(name)
             # GitPython's types promise text here; it is bytes.
             if (
                 stored_kind in (kind, kind.encode())
@@ -317,8 +318,6 @@ class Objects:
             ):
                 return data
             del stream  # which skips the rest, so that the next answer is the next object's
-        except (ValueError, OSError):
-            pass
         raise self.error(
             f"{self.repository}: {kind} {name} is missing, damaged or larger than {MAX_BYTES} bytes"
         )

@@ -12,7 +12,7 @@ from textual.command import CommandPalette
 from textual.pilot import Pilot
 from textual.widgets import HelpPanel
 
-from dgm.analysis.best import best_of
+from dgm.analysis.agents import best_of
 from dgm.archive.events import ActionStarted, AgentBorn, ModelCalled, TaskGraded
 from dgm.archive.run import Run
 from dgm.domain import AgentId, Born, CommitId, Cost, Evaluate, Evaluation, Usage, Verdict
