@@ -7,10 +7,10 @@ from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanag
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from dgm import assemble
-from dgm.analysis.best import find_agent
+from dgm.analysis.agents import find_agent
 from dgm.api.agents import RunAgent
 from dgm.api.arguments import (
     SettingValues,
@@ -35,9 +35,9 @@ from dgm.api.watcher import OnEvent, Watcher
 from dgm.archive.durable import write_durably
 from dgm.archive.events import Recorded
 from dgm.archive.finding import archive_folders, check_unpacked, find_run, locate_run
+from dgm.archive.lock import machine_name
 from dgm.archive.run import Run
 from dgm.archive.snapshots import tree_id
-from dgm.archive.this_machine import machine_name
 from dgm.benchmarks.opening import make_paths_absolute
 from dgm.config import Settings
 from dgm.domain import Agent, Evaluate, Snapshot, Split, Task, TaskId
@@ -61,7 +61,7 @@ from dgm.protocols import Benchmark
 from dgm.replay.again import choose_sandbox
 from dgm.sandboxes.engine_address import use_engine
 from dgm.search.loop import LoopHooks, Search
-from dgm.search.run_controller import RunController
+from dgm.search.prepare import RunController
 from dgm.search.start import note_checks, require_consent, settings_of
 from dgm.simulation import check_performed
 from dgm.views.evaluation import EvaluationView
@@ -74,7 +74,7 @@ GRADED = "predictions"
 """Operator of the entry that stands for predictions."""
 REPORT = "report.json"
 """SWE-bench's report in the evaluation's folder."""
-SplitName = Literal["search", "promotion", "holdout", "all"]
+SplitName = Literal["search", "holdout", "all"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -595,5 +595,5 @@ def _parse_split(name: str) -> Split | None:
     try:
         return Split(name)
     except ValueError as error:
-        names = ", ".join(split.value for split in Split)
-        raise UserError(f"{name!r} is none of {names}, all", argument="split") from error
+        names = ", ".join(get_args(SplitName))
+        raise UserError(f"{name!r} is none of {names}", argument="split") from error

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from dgm.api.arguments import SettingValues, check_workers, use_settings
 from dgm.api.running import run_session
-from dgm.archive.this_machine import machine_name
+from dgm.archive.lock import machine_name
 from dgm.benchmarks import swebench_images, verification
 from dgm.benchmarks.formats import FORMATS, all_formats, format_of
 from dgm.benchmarks.harbor import ImportReport, import_harbor
@@ -41,10 +41,10 @@ from dgm.processes import repeat_after_standstill
 from dgm.protocols import Benchmark, InImage, SandboxEngine
 from dgm.sandboxes import recipes
 from dgm.sandboxes.choose import choose
+from dgm.sandboxes.container import strip_registry
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.engine_address import resolve_addresses
 from dgm.sandboxes.engine_client import convert_engine_errors, find_image
-from dgm.sandboxes.podman import strip_registry
 from dgm.steps import OnStep, Step, ignore
 from dgm.views.suite import (
     IN_IMAGE,
@@ -219,7 +219,6 @@ def benchmark_make(
     *sources: str,
     where: Sequence[str] = (),
     holdout: float | None = None,
-    promotion: float = 0.0,
     by: Literal["time", "repo", "random"] = "random",
     seed: int = 0,
     image: str | None = None,
@@ -234,7 +233,6 @@ def benchmark_make(
         sources: Suites, or folders of tasks in the layout of Harbor or Terminal-Bench 2.
         where: Only tasks that match, such as kind=bug,history or 'f2p<5'. Repeatable; all must match.
         holdout: Share of tasks kept for reports (default: keep the splits; a third of imported tasks).
-        promotion: With --holdout: share of the tasks that only accept or reject agents.
         by: With --holdout: hold out the newest tasks, whole libraries, or tasks of each kind.
         seed: Random seed of the split.
         image: Recipe in which imported tasks work, instead of their own images.
@@ -246,8 +244,6 @@ def benchmark_make(
     target = Path(out)
     if not sources:
         raise UserError("name one suite or more")
-    if promotion and holdout is None:
-        raise UserError("is a share beside that of holdout; give both", argument="promotion")
     if image and not image.startswith(IN_ENGINE):
         recipes.load(image)
     report = ImportReport()
@@ -270,7 +266,7 @@ def benchmark_make(
     try:
         made = SuiteBenchmark(target, NoSandboxEngine())
         if holdout is not None:
-            change_splits(target, choose_splits(list_facts(made), holdout, promotion, SplitBy(by), seed))
+            change_splits(target, choose_splits(list_facts(made), holdout, SplitBy(by), seed))
             made = SuiteBenchmark(target, NoSandboxEngine())
     except BaseException:
         shutil.rmtree(target, ignore_errors=True)

@@ -14,8 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from string import Template
 
-from dgm.archive.git import REMOTE_S, last_line, run_git, user_environment
-from dgm.archive.local_repository import LocalRepository
+from dgm.archive.git import REMOTE_S, LocalRepository, last_line, run_git, user_environment
 from dgm.archive.repository import make_repository
 from dgm.archive.repository import patch as patch_between
 from dgm.archive.snapshots import write_folder

@@ -14,9 +14,8 @@ from typing import TextIO
 
 from dgm.analysis.accounts import Accounts
 from dgm.archive.events import CallBooked, ModelCalled, ModelLearned, TaskGraded
-from dgm.archive.identity import identity_of
-from dgm.archive.run import Run
-from dgm.archive.spend import CHECK_ROLE
+from dgm.archive.run import Run, identity_of
+from dgm.archive.tree import CHECK_ROLE
 from dgm.domain import NO_ACTION
 from dgm.errors import UserError
 from dgm.exports.files import new_file
@@ -70,7 +69,7 @@ def _evaluation_rows(run: Run) -> Iterator[Row]:
         if isinstance(event, TaskGraded) and seq not in withdrawn:
             grade, usage = event.outcome, event.outcome.cost.usage
             yield (
-                *(seq, at, event.action, grade.agent, grade.task, grade.attempt),
+                *(seq, at, event.action, grade.agent, grade.task, grade.attempt + 1),
                 *(grade.verdict.value, grade.score, grade.reason, grade.cost.seconds),
                 *(usage.calls, usage.input_tokens, usage.output_tokens, usage.usd),
             )

@@ -6,7 +6,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import TabbedContent
 
-from dgm.analysis.best import best_of
+from dgm.analysis.agents import best_of
 from dgm.archive.history import evaluations_of
 from dgm.archive.repository import patch
 from dgm.archive.run import Run
@@ -16,6 +16,8 @@ from dgm.tui.app import Browser
 from dgm.tui.pane import Listing, TextView
 from tests.support.browser.driving import WIDE, drive, grid, press, settle, type_words
 from tests.support.runs.growing import Growing
+
+pytestmark = pytest.mark.sampled
 
 
 async def open_part(browser: Browser, pilot: Pilot[None], agent: int, part: str) -> str:

@@ -170,8 +170,9 @@ def test_patches_are_gits_and_apply(repository: AgentRepository, seed: CommitId,
         apply_patch(AFTER, difference)
     with pytest.raises(UserError, match="both a file and a folder"):
         patch({}, {"a": Entry(b""), "a/b": Entry(b"")})
-    with pytest.raises(ArchiveCorrupt, match=r"^git fast-import: [^\n]*mode"):
-        patch({}, {"a": Entry(b"", 0o100664)})
+    with pytest.raises(UserError, match="neither a file nor a link"):
+        patch({}, {"a": Entry(b"", 0o160000)})
+    assert patch({}, {"a": Entry(b"", 0o100664)}) == patch({}, {"a": Entry(b"")})
 
 
 def test_configuration_of_user_and_environment_changes_no_patch(
@@ -309,7 +310,7 @@ def put(git: Path, kind: str, data: bytes) -> str:
 def test_trees_that_name_each_other_many_times_have_an_end(
     repository: AgentRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dgm.archive.repository.MAX_FILES", 100)
+    monkeypatch.setattr("dgm.archive.git.MAX_FILES", 100)
     git = tmp_path / "agents.git"
     below = put(git, "tree", b"100644 f\0" + bytes.fromhex(put(git, "blob", b"x" * 1000)))
     for _ in range(12):

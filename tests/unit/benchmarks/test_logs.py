@@ -2,7 +2,7 @@
 
 import pytest
 
-from dgm.benchmarks.logs import known_kind, plain_log
+from dgm.benchmarks.logs import OWN_KIND, known_kind, plain_log
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from dgm.gateway.lease import CallLimits
 from dgm.gateway.model_names import ModelNames
 from dgm.meta.contract import Contract
 from dgm.protocols import Job, JobKind
-from dgm.worker.job_files import Supply, job_terms, launch_record
+from dgm.worker.supplies import Supply, job_terms, launch_record
 
 
 def terms(actions, takes_tools):
