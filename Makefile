@@ -127,10 +127,10 @@ $(RAY_VENV)/.ready: pyproject.toml constraints.txt
 		hypothesis pytest pytest-timeout
 	@touch $@
 
-# Everything, with the images of all languages built first: about an hour.
-test-all: test test-docker test-templates test-model test-ray
+# Everything, with the agents of all templates and the images of all languages: hours, and several gigabytes.
+test-all: test test-docker test-agents test-model test-ray perf
 	$(BIN)/pytest $(PARALLEL) -m "sampled and not docker and not minutes and not agents"
-	DGM_BUILD_POLYGLOT=1 $(BIN)/pytest -m minutes
+	DGM_BUILD_POLYGLOT=1 $(BIN)/pytest -m minutes --ignore tests/agents
 
 # Programs of others, in virtual environments of their own (in the user's cache); the first time takes minutes.
 wheel-check: $(READY)
