@@ -44,7 +44,9 @@ check: $(READY)
 # come between those of e2e (tests/support/order.py).
 test test-fast test-sample test-docker test-all test-agents test-templates test-model test-ray: export PYTHONDONTWRITEBYTECODE =
 
-PARALLEL := -n 4 --dist loadfile --no-loadscope-reorder --progress
+# Four processes keep two processors busy, for some tests wait; more where there are more, up to eight.
+PROCESSES ?= $(shell n=$$(nproc 2>/dev/null || echo 4); [ $$n -gt 8 ] && n=8; [ $$n -lt 4 ] && n=4; echo $$n)
+PARALLEL = -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --progress
 
 # What shows that an installation works: each behaviour once, in bubblewrap.
 test: $(READY) sandbox
