@@ -19,9 +19,9 @@ from dgm.archive.journal import CallReader
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import ActionId, Evaluate, Verdict
+from dgm.gateway.allowed import LEFT_OUT
 from dgm.gateway.blame import FAILED
 from dgm.gateway.lease import SPENT
-from dgm.gateway.leaving_out import LEFT_OUT
 from dgm.messages import CONTEXT_LENGTH, CUT_SHORT, LEFT_OPEN
 
 SETTABLE = ("models", "providers", "limits", "workers", "sandbox", "scale")
