@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 SEED   ?= 4
 DEMO   := demo-$(shell date +%Y%m%d-%H%M%S)
 
-.PHONY: setup sandbox demo check test test-fast mutants test-docker test-all test-agents test-templates test-model test-ray wheel-check docs perf example real-example pictures clean
+.PHONY: setup sandbox demo check test test-fast test-sample mutants test-docker test-all test-agents test-templates test-model test-ray wheel-check docs perf example real-example pictures clean
 
 setup: $(READY)
 
@@ -42,15 +42,17 @@ check: $(READY)
 # Tests start the program hundreds of times: what is compiled is kept, whatever the shell says. The longest modules
 # come first by their folders' names (docker, e2e), so that no process ends alone; those of tui, which mostly wait,
 # come between those of e2e (tests/support/order.py).
-test test-fast test-docker test-all test-agents test-templates test-model test-ray: export PYTHONDONTWRITEBYTECODE =
+test test-fast test-sample test-docker test-all test-agents test-templates test-model test-ray: export PYTHONDONTWRITEBYTECODE =
 
-# CHOICE=--not-fast: without those of test-fast.
-CHOICE ?=
+PARALLEL := -n 4 --dist loadfile --no-loadscope-reorder --progress
+
+# What shows that an installation works: each behaviour once, in bubblewrap.
 test: $(READY) sandbox
 	@# Where no test was compiled yet, two processes do it first; four that begin together would each compile all.
 	@for part in tests/unit "tests/docker tests/e2e tests/property tests/tui"; do [ -e $${part##* }/__pycache__ ] || \
 		$(BIN)/pytest --collect-only -q $$part >/dev/null 2>&1 & done; wait
-	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder --durations 12 $(CHOICE) -m "not docker and not minutes and not agents and not model and not ray"
+	$(BIN)/pytest $(PARALLEL) -m "not docker and not sampled and not minutes and not agents and not model and not ray" \
+		tests/docker tests/e2e tests/property tests/tui tests/unit
 
 # For a look after each change: tests that start no process and are not marked slow, within a minute on two cores.
 # A test that starts one fails here until it is marked starts_processes (tests/support/fast.py).
@@ -74,19 +76,30 @@ $(MUTANTS)/.ready: constraints.txt
 	@touch $@
 
 # Tests that need an engine are nowhere else; the longest come first.
-ENGINE_TESTS := tests/e2e tests/docker
+ENGINE_TESTS := tests/docker tests/e2e
 
 # It stops the engine, so it has it to itself.
 RESTART := tests/docker/test_engine_restart.py
 
 test-docker: $(READY)
-	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder --durations 12 -m "docker and not minutes" \
-		--ignore $(RESTART) $(ENGINE_TESTS)
+	$(BIN)/pytest $(PARALLEL) -m "docker and not minutes" --ignore $(RESTART) $(ENGINE_TESTS)
 	$(BIN)/pytest -m "docker and not minutes" $(RESTART)
+
+# A share of the modules of all that `make test` leaves out, except what takes minutes: Docker and Podman, the other
+# providers, operators and templates. The commit draws them, so a failure is repeated by its name: make test-sample COMMIT=...
+SHARE  ?= 0.25
+COMMIT ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo 0)
+SAMPLE_OF = --sample $(SHARE) --sample-seed $(COMMIT)
+test-sample: $(READY) sandbox
+	@echo "== a sample of the other engines: make test-sample COMMIT=$(COMMIT) SHARE=$(SHARE)"
+	$(BIN)/pytest $(PARALLEL) $(SAMPLE_OF) -m "(docker or sampled) and not minutes and not model and not ray" \
+		--ignore $(RESTART) $(ENGINE_TESTS) tests/agents tests/property tests/tui tests/unit
+	@# Exit code 5: it was not drawn.
+	$(BIN)/pytest -q $(SAMPLE_OF) -m docker -k test_engine_restart tests/docker || [ $$? = 5 ]
 
 # The templates with few packages or none: made, checked, and evolved in a search of six evaluations.
 test-templates: $(READY) sandbox
-	$(BIN)/pytest -n 2 -m agents --durations 3 tests/agents/test_templates.py -k "shell or anthropic or node"
+	$(BIN)/pytest -n 2 -m "agents and sampled" --durations 3 tests/agents/test_templates.py
 
 # Agents of four vendors' packages, unmodified, and all templates. What they need is installed once, from the package index.
 test-agents: $(READY) sandbox
@@ -114,8 +127,9 @@ $(RAY_VENV)/.ready: pyproject.toml constraints.txt
 		hypothesis pytest pytest-timeout
 	@touch $@
 
-# Everything, with the images of all languages built first: more than half an hour.
-test-all: test test-docker test-model test-ray
+# Everything, with the images of all languages built first: about an hour.
+test-all: test test-docker test-templates test-model test-ray
+	$(BIN)/pytest $(PARALLEL) -m "sampled and not docker and not minutes and not agents"
 	DGM_BUILD_POLYGLOT=1 $(BIN)/pytest -m minutes
 
 # Programs of others, in virtual environments of their own (in the user's cache); the first time takes minutes.

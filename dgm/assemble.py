@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from dgm import __version__, plugins
 from dgm.analysis.goals import open_goals, refuse_unreachable
 from dgm.archive.events import Event, Recorded, RunStarted
+from dgm.archive.lock import machine_name
 from dgm.archive.run import Run
-from dgm.archive.this_machine import machine_name
 from dgm.benchmarks.grader_version import differ_in_grader, name_grader
 from dgm.benchmarks.opening import check_images, open_suite, statement_of
 from dgm.benchmarks.opening import parts as benchmark_parts
@@ -41,8 +41,7 @@ from dgm.sandboxes.engine_address import note_engine
 from dgm.sandboxes.threads import allow_threads
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.outage import GatewayAvailability
-from dgm.search.prepare import AgentIndex
-from dgm.search.run_controller import RunController
+from dgm.search.prepare import AgentIndex, RunController
 from dgm.search.start import check_budget_ends_run, prices_of, settings_of
 from dgm.worker.session import LentModels, call_limits, open_session
 from dgm.worker.worker import Worker, commit_seed

@@ -29,13 +29,14 @@ from dgm.paths import NOT_RUNS
 from dgm.protocols import Checked
 from dgm.sandboxes.engine_address import check_engine
 from dgm.search.loop import perform_until_stopped
-from dgm.search.mending import change_event, withdraw_refused_verdicts
 from dgm.search.start import (
+    change_event,
     check_budget_ends_run,
     check_models,
     note_checks,
     require_consent,
     settings_of,
+    withdraw_refused_verdicts,
     worst_of_checks,
 )
 from dgm.worker.agent_check import rehearse

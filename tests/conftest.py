@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.support.fast import NoProcesses, is_fast
+from tests.support.fast import FastOnly, NoProcesses
 from tests.support.order import mix_modules
+from tests.support.progress import register_progress
+from tests.support.sample import Sample
 
 # A busy machine holds an example up for seconds; no test here is about how long one takes.
 settings.register_profile("dgm", deadline=None)
@@ -27,12 +29,22 @@ def _own_state_folder(tmp_path_factory):
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fast", action="store_true", help="only unit and property tests that start no process")
-    parser.addoption("--not-fast", action="store_true", help="only the tests that --fast leaves out")
+    parser.addoption("--progress", action="store_true", help="print how much is done and left, no letters")
+    parser.addoption(
+        "--sample", type=float, metavar="SHARE", help="only the modules that --sample-seed draws"
+    )
+    parser.addoption("--sample-seed", default="0", help="a commit, or any text")
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(NoProcesses(), "no-processes")
     if config.getoption("--fast"):
-        config.pluginmanager.register(NoProcesses(), "no-processes")
+        config.pluginmanager.register(FastOnly(), "fast-only")
+    if (share := config.getoption("--sample")) is not None:
+        config.pluginmanager.register(Sample(config.getoption("--sample-seed"), share), "sample")
+    if config.getoption("--progress"):
+        register_progress(config)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -61,9 +73,6 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mixes modules; the tests of each stay together and in their order."""
-    if config.getoption("--not-fast"):
-        config.hook.pytest_deselected(items=[item for item in items if is_fast(item)])
-        items[:] = [item for item in items if not is_fast(item)]
     modules: dict[Path, list[pytest.Item]] = {}
     for path, found in groupby(items, lambda item: item.path):
         modules.setdefault(path, []).extend(found)

@@ -49,7 +49,7 @@ from dgm.protocols import Benchmark
 from dgm.render import fmt
 from dgm.sandboxes.engine_address import use_engine
 from dgm.sandboxes.preparing import LOGGER
-from dgm.search.costs import max_evaluation_usd, solver_price
+from dgm.search.start import max_evaluation_usd, solver_price
 from dgm.views.evaluation import EvaluationView
 from dgm.views.own_agent import AblationView, PartView
 from dgm.worker.agent_check import rehearse

@@ -29,7 +29,7 @@ from dgm.folders import FILE, PROGRAM, read_file
 from dgm.meta.contract import FILE as CONTRACT
 from dgm.meta.contract import read_contract
 from dgm.paths import asset
-from dgm.sandboxes.npm_locks import MANIFEST
+from dgm.sandboxes.packages import MANIFEST
 from dgm.views.own_agent import ImportedFile, ImportRemark, ImportView
 
 CHECK, RECORD = "settings/never_weaker.py", "settings/imported.json"

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dgm import plugins
-from dgm.archive.changes import merge_tables
+from dgm.archive.run import merge_tables
 from dgm.config import Settings, resolve, validate_settings
 from dgm.errors import UserError
 from dgm.models.scripted import Script, lend_script

@@ -18,7 +18,7 @@ from dgm.domain import Budget
 from dgm.errors import UserError
 from dgm.models.reach import file_models, require_own_file
 from dgm.sandboxes.engine_address import use_engine
-from dgm.search.costs import find_priced_models
+from dgm.search.start import find_priced_models
 from dgm.views.agents import AgentRow
 from dgm.views.values import View
 

@@ -35,9 +35,9 @@ from dgm.api.watcher import OnEvent, Watcher
 from dgm.archive.durable import write_durably
 from dgm.archive.events import Recorded
 from dgm.archive.finding import archive_folders, check_unpacked, find_run, locate_run
+from dgm.archive.lock import machine_name
 from dgm.archive.run import Run
 from dgm.archive.snapshots import tree_id
-from dgm.archive.this_machine import machine_name
 from dgm.benchmarks.opening import make_paths_absolute
 from dgm.config import Settings
 from dgm.domain import Agent, Evaluate, Snapshot, Split, Task, TaskId
@@ -61,7 +61,7 @@ from dgm.protocols import Benchmark
 from dgm.replay.again import choose_sandbox
 from dgm.sandboxes.engine_address import use_engine
 from dgm.search.loop import LoopHooks, Search
-from dgm.search.run_controller import RunController
+from dgm.search.prepare import RunController
 from dgm.search.start import note_checks, require_consent, settings_of
 from dgm.simulation import check_performed
 from dgm.views.evaluation import EvaluationView

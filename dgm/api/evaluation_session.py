@@ -22,8 +22,13 @@ from dgm.config import Settings
 from dgm.consents import remember_own
 from dgm.domain import Budget, Split, Task, Usage
 from dgm.errors import Hint, UserError
-from dgm.evaluation.results import AgentResult, collect_results, compare_first_attempts
-from dgm.evaluation.schedule import EvaluationPlan, EvaluationProgress
+from dgm.evaluation.schedule import (
+    AgentResult,
+    EvaluationPlan,
+    EvaluationProgress,
+    collect_results,
+    compare_first_attempts,
+)
 from dgm.models.reach import list_reach
 from dgm.protocols import Benchmark
 from dgm.search.loop import Search, perform_until_stopped

@@ -15,7 +15,7 @@ from dgm.api.arguments import SettingValues, split_engine
 from dgm.api.cleaning import clean_runs
 from dgm.api.running import run_session
 from dgm.api.watcher import consent_to_pay
-from dgm.archive.this_machine import machine_name
+from dgm.archive.lock import machine_name
 from dgm.config import Settings, resolve
 from dgm.config.listing import ListedSetting, Variable, list_sections
 from dgm.errors import DgmError, Infrastructure, UserError
@@ -29,6 +29,7 @@ from dgm.sandboxes.bubblewrap import BubblewrapEngine
 from dgm.sandboxes.choose import choose_auto, is_unbounded_accepted
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.engine_address import (
+    RAY,
     EngineAddress,
     find_cluster,
     find_named_engine,
@@ -36,7 +37,6 @@ from dgm.sandboxes.engine_address import (
     use_engine,
 )
 from dgm.sandboxes.probes import DiagnosisRow, is_fit, probe, probe_images
-from dgm.sandboxes.ray_address import NAME as RAY
 from dgm.search.start import check_models, prices_of
 from dgm.steps import OnStep, Step, ignore
 from dgm.views.machine import (

@@ -13,9 +13,8 @@ from dgm.api.arguments import SettingValues, model_of, name_of, split_engine
 from dgm.api.results import Results
 from dgm.api.running import run_session
 from dgm.api.watcher import OnEvent, Watcher
-from dgm.archive.changes import merge_tables
 from dgm.archive.finding import check_unpacked
-from dgm.archive.run import Run
+from dgm.archive.run import Run, merge_tables
 from dgm.benchmarks.opening import make_paths_absolute
 from dgm.config import Settings, resolve, validate_settings
 from dgm.domain import Budget
@@ -24,8 +23,7 @@ from dgm.models.reach import file_models, require_own_file
 from dgm.models.scripted import Script
 from dgm.protocols import Benchmark, Operator
 from dgm.sandboxes.engine_address import use_engine
-from dgm.search.mending import SETTABLE
-from dgm.search.start import settings_of
+from dgm.search.start import SETTABLE, settings_of
 
 LIMITS = ("evaluations", "agents", "usd", "tokens", "hours", "until_score", "patience")
 """Settings of the section ``budget`` that a later session may change."""

@@ -43,7 +43,7 @@ from dgm.worker import solving
 from dgm.worker.agent_check import rehearse
 from dgm.worker.leaving import format_left_out
 from dgm.worker.session import UsageJournal
-from dgm.worker.user_repository import user_files, write_back
+from dgm.worker.solving import user_files, write_back
 
 TIME_LIMIT_S = 600.0
 """Time for the agent, unless ``limits.solve_s`` is set."""

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from dgm.api.arguments import SettingValues, check_workers, use_settings
 from dgm.api.running import run_session
-from dgm.archive.this_machine import machine_name
+from dgm.archive.lock import machine_name
 from dgm.benchmarks import swebench_images, verification
 from dgm.benchmarks.formats import FORMATS, all_formats, format_of
 from dgm.benchmarks.harbor import ImportReport, import_harbor
@@ -41,10 +41,10 @@ from dgm.processes import repeat_after_standstill
 from dgm.protocols import Benchmark, InImage, SandboxEngine
 from dgm.sandboxes import recipes
 from dgm.sandboxes.choose import choose
+from dgm.sandboxes.container import strip_registry
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.engine_address import resolve_addresses
 from dgm.sandboxes.engine_client import convert_engine_errors, find_image
-from dgm.sandboxes.podman import strip_registry
 from dgm.steps import OnStep, Step, ignore
 from dgm.views.suite import (
     IN_IMAGE,

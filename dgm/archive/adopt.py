@@ -1,7 +1,8 @@
 """Adoption of a run that a stranger may have made: it is rewritten once, here, into files that we create.
 
 Each event passes the decoder, each trace and call is unpacked within bounds, and git checks each object. From then on
-the run is like any other, and nothing that reads it has to defend itself.
+the run is like any other, and nothing that reads it has to defend itself. ``verify`` checks that a run agrees with its
+log: every trace's name, every git object, every ref and every descent.
 """
 
 import hashlib
@@ -10,7 +11,7 @@ import shutil
 import sqlite3
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,15 +21,15 @@ from msgspec import Meta, Struct
 
 from dgm.archive import earlier
 from dgm.archive.durable import make_folder, sync_file, write_durably
-from dgm.archive.events import SCHEMA_VERSION, Recorded, decode, traces_of
+from dgm.archive.events import SCHEMA_VERSION, ModelCalled, Recorded, decode, traces_of
 from dgm.archive.git import Objects
 from dgm.archive.history import find_unborn
+from dgm.archive.journal import CallReader
 from dgm.archive.log import APPLICATION_ID, FILE, LATEST, translate_errors, write_log
 from dgm.archive.repository import make_repository
 from dgm.archive.run import Run, RunKind, read_config
-from dgm.archive.verifying import verify
 from dgm.bounded_reading import open_file, read_file
-from dgm.domain import Digest, Name
+from dgm.domain import Agent, Born, CommitId, Digest, Name
 from dgm.errors import ArchiveCorrupt, UserError
 
 MAX_BYTES = 256_000_000
@@ -245,3 +246,84 @@ def inflate(place: str, packed: Any) -> bytes:  # noqa: ANN401  (a stranger's va
     if not unzip.eof or unzip.unused_data:
         raise ArchiveCorrupt(f"{place}: damaged: it ends too early, too late or after {MAX_BYTES} bytes")
     return data
+
+
+def verify(folder: Path) -> Mapping[str, int]:
+    """Check a run and its holdout evaluation; return the number of checked items by kind.
+
+    Raises:
+        ArchiveCorrupt: there is a fault; names the first one.
+    """
+    counts = _verify_folder(folder)
+    if (folder / "holdout" / "run.json").exists():
+        examined = _verify_folder(folder / "holdout")
+        return {**counts, **{f"holdout_{name}": count for name, count in examined.items()}}
+    return counts
+
+
+def _verify_folder(folder: Path) -> Mapping[str, int]:
+    with Run.open(folder) as run:
+        reader = CallReader(run.store)
+        stored = {Digest(name) for (name,) in run.store.query("SELECT sha256 FROM blobs")}
+        for digest in stored:
+            run.traces.get(digest)
+        exchanges = 0
+        for recorded in run.store.read():
+            event = recorded.event
+            with _name_position(f"named by event {recorded.seq}"):
+                if isinstance(event, ModelCalled):
+                    reader.request(event)
+                    reader.reply(event)
+                    exchanges += 1
+            for digest in set(traces_of(event)) - stored:
+                raise ArchiveCorrupt(
+                    f"{run.store.path}: trace {digest} is missing (named by event {recorded.seq})"
+                )
+        for cut in run.tree.model_calls.cut.values():
+            with _name_position("counted at its worst case"):
+                reader.request(cut)
+        run.repository.fsck()
+        check_descent(run)
+        return {
+            "events": run.tree.seq,
+            "exchanges": exchanges,
+            "traces": len(stored),
+            "agents": len(run.tree.agents),
+        }
+
+
+@contextmanager
+def _name_position(position: str) -> Iterator[None]:
+    try:
+        yield
+    except ArchiveCorrupt as error:
+        raise ArchiveCorrupt(f"{error} ({position})") from error
+
+
+def check_descent(run: Run, agents: Sequence[Agent] | None = None) -> None:
+    """Check that log, refs and commits record the same descent.
+
+    Args:
+        run: the run.
+        agents: only of these; None: of all agents, and of the children that a person was asked about.
+
+    Raises:
+        ArchiveCorrupt: they differ; names the first one concerned.
+    """
+    refs, asked = run.repository.refs(), run.repository.waiting_refs()
+    named: list[tuple[str, CommitId | None, Agent | Born]] = [
+        (f"agent {agent.id}", refs.get(agent.id), agent)
+        for agent in (run.tree.agents if agents is None else agents)
+    ]
+    if agents is None:
+        unborn = find_unborn(run).items()
+        named += [(f"the child of action {action}", asked.get(action), child) for action, child in unborn]
+    with run.repository.objects() as objects:
+        for who, ref, child in named:
+            where = f"{run.folder / 'agents.git'}: {who}"
+            if ref != child.commit:
+                raise ArchiveCorrupt(f"{where}: its ref is {ref}, the log says {child.commit or 'no commit'}")
+            expected = tuple(run.tree.agents[parent].commit for parent in child.parents)
+            parents = objects.parents_of(child.commit)
+            if parents != expected:
+                raise ArchiveCorrupt(f"{where}: its commit has parents {parents}, the log says {expected}")

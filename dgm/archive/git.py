@@ -11,23 +11,26 @@ import signal
 import stat
 import subprocess
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
-from dgm.archive.snapshots import MAX_BYTES
-from dgm.domain import CommitId
+from dgm.archive.snapshots import FILE, LINK, MAX_BYTES, MAX_FILES, PROGRAM, storable
+from dgm.domain import CommitId, Entry, Snapshot
 from dgm.errors import ArchiveCorrupt, DgmError, Infrastructure, UserError
 from dgm.processes import kill_group, run_apart, start_apart
 
 if TYPE_CHECKING:
     import git
 
+
 EMPTY = Path(__file__).with_name("empty.git")
 OBJECT = re.compile(r"[0-9a-f]{40}")
 _COMMAND = re.compile(r"[a-z][a-z-]+")
+_FOLDER = 0o40000
+_MODES = {b"%o" % mode for mode in (FILE, PROGRAM, LINK, _FOLDER)}
 TIMEOUT_S = 120.0
 REMOTE_S = 600.0
 """Time limit for repositories of others, of any size."""
@@ -230,6 +233,7 @@ class Objects:
         self._folders = [folder.absolute() / "objects" for folder in (repository, below) if folder]
         self._shallow = shallow
         self._timeout_s = timeout_s
+        self._reading = threading.Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -293,7 +297,7 @@ class Objects:
         return command
 
     def get(self, name: str, kind: str) -> bytes:
-        """Return the content of one object by its id; all calls share one process, so they must not overlap.
+        """Return the content of one object by its id, in any thread; all calls share one process.
 
         Raises:
             ArchiveCorrupt: it is missing, of another kind, larger than an agent may be, or damaged; ``error`` if
@@ -303,9 +307,9 @@ class Objects:
             raise self.error(
                 f"{self.repository}: {name[:60]!r} is not the id of a {kind} (40 hexadecimal digits)"
             )
-        batch = self._batch
-        try:
-            _, stored_kind, size, stream = batch.stream_object_data(name)
+        # Two requests at once would get each other's answers.
+        with self._reading, suppress(ValueError, OSError):
+            _, stored_kind, size, stream = self._batch.stream_object_data(name)
             # GitPython's types promise text here; it is bytes.
             if (
                 stored_kind in (kind, kind.encode())
@@ -314,8 +318,6 @@ class Objects:
             ):
                 return data
             del stream  # which skips the rest, so that the next answer is the next object's
-        except (ValueError, OSError):
-            pass
         raise self.error(
             f"{self.repository}: {kind} {name} is missing, damaged or larger than {MAX_BYTES} bytes"
         )
@@ -344,3 +346,195 @@ def parse_header(commit: bytes) -> Mapping[str, Sequence[str]]:
 def quote_name(name: str) -> bytes:
     """Return a name between quotation marks, as git reads any name."""
     return b'"%b"' % b"".join(b"\\%03o" % byte for byte in os.fsencode(name))
+
+
+def read_files(
+    objects: Objects, root: str, seen: set[str] | None = None, limit_bytes: int = MAX_BYTES
+) -> Iterator[tuple[str, Entry]]:
+    """Yield the files of a tree, by name.
+
+    Args:
+        objects: the repository.
+        root: the tree.
+        seen: objects to leave out, with all below them; those that are read are added. None: every file is wanted.
+        limit_bytes: of all files together, with their names.
+
+    Raises:
+        ArchiveCorrupt: an object is missing or damaged, or there is too much; ``objects.error`` if another was chosen.
+    """
+    names, size = 0, 0
+    waiting = [("", root)]
+    while waiting:
+        prefix, tree = waiting.pop()
+        for mode, name, entry_id in _parse_tree(objects, tree):
+            if seen is not None:
+                if entry_id in seen:
+                    continue
+                seen.add(entry_id)
+            names, size = names + 1, size + len(name)
+            if mode == _FOLDER:
+                waiting.append((f"{prefix}{name}/", entry_id))
+            else:
+                entry = Entry(objects.get(entry_id, "blob"), mode)
+                size += len(entry.data)
+                yield prefix + name, entry
+            if names > 10 * MAX_FILES or size > limit_bytes:
+                raise objects.error(
+                    f"tree {root} holds more than {10 * MAX_FILES} names or {limit_bytes} bytes"
+                )
+
+
+def _parse_tree(objects: Objects, tree: str) -> Iterator[tuple[int, str, str]]:
+    """Yield mode, name and id of each entry; submodules are left out."""
+    data = objects.get(tree, "tree")
+    while data:
+        head, _, rest = data.partition(b"\0")
+        mode, _, name = head.partition(b" ")
+        if len(rest) < 20:
+            raise objects.error(f"{objects.repository}: tree {tree} is damaged")
+        if mode in _MODES:
+            yield int(mode, 8), os.fsdecode(name), rest[:20].hex()
+        data = rest[20:]
+
+
+_ID = re.compile(r"[0-9a-f]{40}")
+
+
+class LocalRepository(Objects):
+    """The objects of a repository. All errors are ``UserError``."""
+
+    def __init__(self, place: Path, *, bare: bool = False) -> None:
+        """Open the repository whose work tree has its top at ``place``, or the bare one at it.
+
+        Raises:
+            UserError: it is damaged, or its ``.git`` leads to a repository that is not its own.
+        """
+        self.place = place
+        self.git = place if bare else place / ".git"
+        words = ["rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir", "HEAD"]
+        done = run_git(place, user_environment("none") | {"GIT_DIR": str(self.git)}, words)
+        lines = done.stdout.decode("utf-8", "surrogateescape").splitlines()
+        if len(lines) < 3:
+            raise UserError(f"{place}: git cannot read this repository: {first_line(done.stderr)}")
+        git, self.common = map(Path, lines[:2])
+        self._current = CommitId(lines[2])
+        self._is_native = self._names_its_own(git)
+        shallow = self.common / "shallow"
+        super().__init__(
+            self.common,
+            error=self._explain,
+            shallow=shallow if shallow.is_file() else None,
+            timeout_s=REMOTE_S,
+        )
+
+    @classmethod
+    def find(cls, folder: Path) -> Self | None:
+        """Return the repository that a folder is or lies in; None if there is none.
+
+        Raises:
+            UserError: as ``LocalRepository``.
+        """
+        here = folder.resolve()
+        for place in (here, *here.parents):
+            if _has_mark(place):
+                return cls(place)
+            if (place / "HEAD").is_file() and all((place / part).is_dir() for part in ("objects", "refs")):
+                return cls(place, bare=True)
+        return None
+
+    def _names_its_own(self, git: Path) -> bool:
+        """Return whether the folder of the repository is its own, or names the work tree back."""
+        if git != self.common:
+            back = git / "gitdir"
+            return (
+                git.parent == self.common / "worktrees"
+                and back.is_file()
+                and Path(back.read_text().strip()).resolve() == self.git
+            )
+        modules = [folder / ".git" / "modules" for folder in self.place.parents]
+        return (git == self.git and not git.is_symlink()) or any(map(git.is_relative_to, modules))
+
+    def _explain(self, message: str) -> UserError:
+        if any((self.common / "objects" / "pack").glob("*.promisor")):
+            message = (
+                f"{self.place}: a partial clone, which lacks files (git clone --filter); complete it: "
+                f"git -C {self.place} fetch --refetch --no-filter"
+            )
+        return UserError(message)
+
+    @property
+    def head(self) -> CommitId:
+        """The id of the current commit.
+
+        Raises:
+            UserError: there is none, or its objects are another repository's.
+        """
+        if not self._is_native:
+            raise UserError(
+                f"{self.place}: its .git names {self.common}, which does not name it back; name that one"
+            )
+        if not _ID.fullmatch(self._current):
+            why = "no git repository with a commit that has an id of 40 digits (SHA-1)"
+            raise UserError(f"{self.place}: {why}")
+        return self._current
+
+    def get(self, name: str, kind: str) -> bytes:
+        """Return one object like ``Objects.get``; blobs are remembered, as most commits have most of them."""
+        if kind != "blob":
+            return super().get(name, kind)
+        if name not in self._blobs:
+            self._blobs[name] = super().get(name, kind)
+        return self._blobs[name]
+
+    @cached_property
+    def _blobs(self) -> dict[str, bytes]:
+        return {}
+
+    def files(self, commit: CommitId, limit_bytes: int = MAX_BYTES) -> Snapshot:
+        """Return all files at a commit, sorted by name; submodules, and names that no folder may hold, are left out.
+
+        Raises:
+            UserError: an object is missing, or the files are larger than ``limit_bytes`` together.
+        """
+        return storable(dict(sorted(read_files(self, self.tree_of(commit), limit_bytes=limit_bytes))))
+
+    def read_tags(self) -> Mapping[str, str]:
+        """Return the commits of tags by the tags' names, in the order of the names.
+
+        Raises:
+            UserError: git cannot read them.
+        """
+        words = ["for-each-ref", "--format=%(refname:lstrip=2) %(objectname) %(*objectname)", "refs/tags/"]
+        variables = user_environment("none") | {"GIT_DIR": str(self.git)}
+        done = run_git(self.place, variables, words)
+        if done.returncode:
+            raise UserError(f"{self.place}: git cannot read this repository: {first_line(done.stderr)}")
+        rows = [line.split(" ") for line in done.stdout.decode("utf-8", "replace").splitlines()]
+        return {name: of_tag or commit for name, commit, of_tag in rows}
+
+    def run_on_files(self, *words: str, cwd: Path, data: bytes = b"") -> bytes:
+        """Run git on the names of the work tree's files, the index and the ignore rules, those of the user included.
+
+        Raises:
+            UserError: git cannot read them, or is not installed.
+            Infrastructure: it takes longer than two minutes.
+        """
+        variables = user_environment("none") | {"GIT_DIR": str(self.git), "GIT_WORK_TREE": str(self.place)}
+        done = run_git(cwd, variables, words, data)
+        if done.returncode > 1 or (done.returncode and done.stderr):
+            raise UserError(
+                f"{cwd}: git cannot read this repository: {first_line(done.stderr) or 'no reason'}"
+            )
+        return done.stdout
+
+
+def find_top(folder: Path) -> Path | None:
+    """Return the top of the work tree that the folder lies in; None if there is no repository around it."""
+    here = folder.resolve()
+    return next((place for place in (here, *here.parents) if _has_mark(place)), None)
+
+
+def _has_mark(folder: Path) -> bool:
+    mark = folder / ".git"
+    # Git passes over an empty folder of this name.
+    return mark.is_symlink() or mark.is_file() or (mark.is_dir() and any(mark.iterdir()))

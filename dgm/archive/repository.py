@@ -5,7 +5,6 @@ for git on the host.
 """
 
 import itertools
-import os
 import re
 import tempfile
 import threading
@@ -14,10 +13,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dgm.archive.durable import make_folder, sync_folder, write_durably
-from dgm.archive.git import EMPTY, OBJECT, Objects, clean_environment, first_line, quote_name, run_git
+from dgm.archive.git import (
+    EMPTY,
+    OBJECT,
+    Objects,
+    clean_environment,
+    first_line,
+    quote_name,
+    read_files,
+    run_git,
+)
 from dgm.archive.lock import error_of_write
-from dgm.archive.snapshots import FILE, LINK, MAX_BYTES, MAX_FILES, PROGRAM, storable
-from dgm.domain import ActionId, AgentId, CommitId, Entry, Snapshot
+from dgm.archive.snapshots import FILE, LINK, PROGRAM, storable
+from dgm.domain import ActionId, AgentId, CommitId, Snapshot
 from dgm.errors import ArchiveCorrupt, Infrastructure
 
 _DIFF = (
@@ -36,8 +44,6 @@ _SIGNATURES = b"author dgm <dgm@localhost> 0 +0000\ncommitter dgm <dgm@localhost
 _PARENTS = (b"from", *itertools.repeat(b"merge", 15))
 _MOST_PACKS = 20
 """Each commit is a pack; more of them are put together, because git searches all of them."""
-_FOLDER = 0o40000
-_MODES = {b"%o" % mode for mode in (FILE, PROGRAM, LINK, _FOLDER)}
 _REF = re.compile(r"refs/heads/\w+/([0-9]{1,9}) ([0-9a-f]{40})")
 
 
@@ -314,52 +320,3 @@ def _scratch_commits(before: Snapshot, after: Snapshot) -> Iterator[tuple[Object
     with scratch_objects() as scratch:
         commits = [(side, ()) for side in sides]
         yield scratch, _import_commits(scratch, commits, "-c", "core.fsync=none") if any(sides) else ()
-
-
-def read_files(
-    objects: Objects, root: str, seen: set[str] | None = None, limit_bytes: int = MAX_BYTES
-) -> Iterator[tuple[str, Entry]]:
-    """Yield the files of a tree, by name.
-
-    Args:
-        objects: the repository.
-        root: the tree.
-        seen: objects to leave out, with all below them; those that are read are added. None: every file is wanted.
-        limit_bytes: of all files together, with their names.
-
-    Raises:
-        ArchiveCorrupt: an object is missing or damaged, or there is too much; ``objects.error`` if another was chosen.
-    """
-    names, size = 0, 0
-    waiting = [("", root)]
-    while waiting:
-        prefix, tree = waiting.pop()
-        for mode, name, entry_id in _parse_tree(objects, tree):
-            if seen is not None:
-                if entry_id in seen:
-                    continue
-                seen.add(entry_id)
-            names, size = names + 1, size + len(name)
-            if mode == _FOLDER:
-                waiting.append((f"{prefix}{name}/", entry_id))
-            else:
-                entry = Entry(objects.get(entry_id, "blob"), mode)
-                size += len(entry.data)
-                yield prefix + name, entry
-            if names > 10 * MAX_FILES or size > limit_bytes:
-                raise objects.error(
-                    f"tree {root} holds more than {10 * MAX_FILES} names or {limit_bytes} bytes"
-                )
-
-
-def _parse_tree(objects: Objects, tree: str) -> Iterator[tuple[int, str, str]]:
-    """Yield mode, name and id of each entry; submodules are left out."""
-    data = objects.get(tree, "tree")
-    while data:
-        head, _, rest = data.partition(b"\0")
-        mode, _, name = head.partition(b" ")
-        if len(rest) < 20:
-            raise objects.error(f"{objects.repository}: tree {tree} is damaged")
-        if mode in _MODES:
-            yield int(mode, 8), os.fsdecode(name), rest[:20].hex()
-        data = rest[20:]

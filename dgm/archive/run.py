@@ -10,13 +10,13 @@ import platform
 import shutil
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
 
 from dgm.archive import earlier
-from dgm.archive.changes import merge_tables
 from dgm.archive.durable import make_runs_folder, write_durably
 from dgm.archive.events import (
     SCHEMA_VERSION,
@@ -28,10 +28,9 @@ from dgm.archive.events import (
     RunStarted,
     TaskGraded,
 )
-from dgm.archive.log import FILE, Log, Write
+from dgm.archive.log import FILE, Log, Traces, Write
 from dgm.archive.repository import AgentRepository
 from dgm.archive.snapshots import write_folder
-from dgm.archive.traces import Traces
 from dgm.archive.tree import Tree
 from dgm.bounded_reading import read_json
 from dgm.domain import ActionId, AgentId, Born, Snapshot
@@ -308,3 +307,85 @@ def _name_kind(config: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
         if kind in config:
             return {"kind": kind, "plan": config[kind]}
     return {"kind": RunKind.HOLDOUT} if folder.name == "holdout" and "kind" not in config else {}
+
+
+UNKNOWN_POLICY = ""
+"""Policy of a run that was started before runs recorded theirs."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunIdentity:
+    """The identity of a run for other programs."""
+
+    run: str
+    """The run's name; for a run inside another one ``OUTER/INNER``, such as ``myrun/holdout``."""
+    policy: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"run {self.run}, policy {self.policy}, seed {self.seed}"
+
+    def record(self) -> dict[str, str | int]:
+        """Return the identity in its JSON form."""
+        return {"run": self.run, "policy": self.policy, "seed": self.seed}
+
+    def beside_seed_agent(self) -> dict[str, str | int]:
+        """Return the JSON form for a document in which ``seed`` is the seed agent; the number is named ``run_seed``."""
+        return {"run": self.run, "policy": self.policy, "run_seed": self.seed}
+
+
+def identity_of(run: Run) -> RunIdentity:
+    """Return the name, the policy and the seed of a run."""
+    outer = run.folder.resolve().parent
+    name = f"{outer.name}/{run.name}" if (outer / "run.json").is_file() else run.name
+    settings = run.settings()
+    policy = settings.get("policy", {}).get("name", UNKNOWN_POLICY)
+    return RunIdentity(name, str(policy), int(settings.get("seed", 0)))
+
+
+Table = Mapping[str, Any]
+"""Settings in their JSON form: section → name → value."""
+
+
+def merge_tables(base: Table, over: Table) -> dict[str, Any]:
+    """Return ``base`` overlaid with ``over``: tables are merged, other values are replaced."""
+    found = dict(base)
+    for key, value in over.items():
+        inner = found.get(key)
+        found[key] = (
+            merge_tables(inner, value) if isinstance(inner, dict) and isinstance(value, dict) else value
+        )
+    return found
+
+
+def diff_tables(before: Table, after: Table) -> dict[str, Any]:
+    """Return the table that turns ``before`` into ``after`` by ``merge_tables``.
+
+    ``merge_tables`` cannot remove keys, so keys that ``after`` lacks are ignored.
+    """
+    found: dict[str, Any] = {}
+    for key, value in after.items():
+        old = before.get(key)
+        if isinstance(old, dict) and isinstance(value, dict):
+            if inner := diff_tables(old, value):
+                found[key] = inner
+        elif key not in before or old != value:
+            found[key] = value
+    return found
+
+
+def format_assignments(table: Table) -> list[str]:
+    """Return a nested table as texts such as ``models.solve = "offline"``, the form that ``--set`` takes."""
+    return [f"{'.'.join(map(_quote_key, path))} = {json.dumps(value)}" for path, value in _iter_leaves(table)]
+
+
+def _iter_leaves(table: Table, prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name, value in table.items():
+        if isinstance(value, dict) and value:
+            yield from _iter_leaves(value, (*prefix, name))
+        else:
+            yield (*prefix, name), value
+
+
+def _quote_key(name: str) -> str:
+    return name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else json.dumps(name)

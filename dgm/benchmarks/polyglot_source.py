@@ -10,8 +10,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from dgm.archive.git import REMOTE_S, last_line, run_git, user_environment
-from dgm.archive.local_repository import LocalRepository
+from dgm.archive.git import REMOTE_S, LocalRepository, last_line, run_git, user_environment
 from dgm.archive.repository import make_repository
 from dgm.archive.snapshots import write_folder
 from dgm.domain import CommitId

@@ -15,7 +15,7 @@ from dgm.render.evaluation_text import incomplete_text, render_evaluation, rende
 from dgm.render.safe import neutralise, one_line
 from dgm.views.evaluation import EvaluationView
 from dgm.views.replay import LiveReplay, ReplayView
-from dgm.worker.user_repository import apply_command
+from dgm.worker.solving import apply_command
 
 PYTHON_ONLY = ("allow_paid", "task", "into")
 

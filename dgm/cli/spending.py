@@ -11,7 +11,7 @@ from dgm.errors import UserError
 from dgm.models.auto import Offer
 from dgm.render import fmt
 from dgm.render.safe import one_line
-from dgm.search.costs import (
+from dgm.search.start import (
     BudgetReach,
     compute_reach,
     find_priced_models,

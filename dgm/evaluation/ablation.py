@@ -6,7 +6,7 @@ from enum import StrEnum
 from math import ceil, log2
 
 from dgm.domain import TaskId, Verdict
-from dgm.evaluation.results import AgentResult
+from dgm.evaluation.schedule import AgentResult
 from dgm.stats import holm, matched_interval, sign_flip, tasks_needed
 
 LEVEL = 0.05

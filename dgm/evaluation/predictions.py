@@ -33,7 +33,7 @@ from dgm.domain import (
     Verdict,
 )
 from dgm.errors import AgentFault, Infrastructure, UserError
-from dgm.evaluation.results import AgentResult
+from dgm.evaluation.schedule import AgentResult
 from dgm.folders import FOLDER_BYTES, read_file
 from dgm.protocols import Benchmark, Grade
 

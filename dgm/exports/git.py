@@ -14,9 +14,8 @@ from pathlib import Path
 
 from dgm.analysis.lineage import Lineage
 from dgm.archive.git import Objects, quote_name
-from dgm.archive.identity import identity_of
 from dgm.archive.repository import scratch_objects
-from dgm.archive.run import Run
+from dgm.archive.run import Run, identity_of
 from dgm.domain import Agent, CommitId, Snapshot
 from dgm.errors import UserError
 from dgm.exports.files import new_file, new_folder

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from dgm.analysis.best import best_of
 from dgm.analysis.lineage import Lineage
 from dgm.archive.events import AgentBorn
-from dgm.archive.identity import identity_of
-from dgm.archive.run import Run
+from dgm.archive.run import Run, identity_of
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId
 from dgm.errors import UserError

@@ -20,13 +20,13 @@ from pathlib import Path
 from dgm import __version__
 from dgm.archive.events import CallBooked, CallStarted, ModelCalled, Recorded, decode, encode, traces_of
 from dgm.archive.finding import SUFFIX
+from dgm.archive.git import read_files
 from dgm.archive.history import find_unborn
 from dgm.archive.journal import CallReader, CallWriter
-from dgm.archive.log import FILE, SCHEMA, write_log
+from dgm.archive.log import FILE, SCHEMA, Traces, name_of, write_log
 from dgm.archive.packed import MEMBER, Manifest, PackedRun, PackMember, write_pack
-from dgm.archive.repository import AgentRepository, make_repository, read_files
+from dgm.archive.repository import AgentRepository, make_repository
 from dgm.archive.run import Run
-from dgm.archive.traces import Traces, name_of
 from dgm.bounded_reading import read_file
 from dgm.domain import CommitId, Digest
 from dgm.errors import UserError

@@ -14,9 +14,8 @@ from typing import TextIO
 
 from dgm.analysis.accounts import Accounts
 from dgm.archive.events import CallBooked, ModelCalled, ModelLearned, TaskGraded
-from dgm.archive.identity import identity_of
-from dgm.archive.run import Run
-from dgm.archive.spend import CHECK_ROLE
+from dgm.archive.run import Run, identity_of
+from dgm.archive.tree import CHECK_ROLE
 from dgm.domain import NO_ACTION
 from dgm.errors import UserError
 from dgm.exports.files import new_file

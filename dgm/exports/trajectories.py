@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 
 from dgm.archive.conversations import Thread, collect_threads
 from dgm.archive.events import ModelCalled, Recorded, TaskGraded
-from dgm.archive.identity import identity_of
 from dgm.archive.journal import CallReader
-from dgm.archive.run import Run
+from dgm.archive.run import Run, identity_of
 from dgm.bounded_reading import parse_json, refuse_odd_values
 from dgm.domain import ActionId, Agent, Evaluation, Usage
 from dgm.errors import UserError

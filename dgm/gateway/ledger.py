@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dgm.archive.exchange import TURNS
+from dgm.archive.journal import TURNS
 from dgm.domain import Budget, Usage
 from dgm.errors import BudgetExhausted
 from dgm.gateway.allowed import BadRequest

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dgm.archive.git import parse_header
-from dgm.archive.local_repository import LocalRepository
+from dgm.archive.git import LocalRepository, parse_header
 from dgm.archive.snapshots import object_id
 from dgm.errors import ArchiveCorrupt, Infrastructure, UserError
 

@@ -3,8 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from dgm.archive.git import clone_repository
-from dgm.archive.local_repository import LocalRepository
+from dgm.archive.git import LocalRepository, clone_repository
 from dgm.archive.snapshots import from_folder
 from dgm.config import Settings
 from dgm.domain import Snapshot

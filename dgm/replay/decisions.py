@@ -17,7 +17,7 @@ from dgm.evaluation.schedule import Schedule, find_entered
 from dgm.policies.registry import open_policy
 from dgm.protocols import Needs, Policy
 from dgm.search.loop import decision_stream
-from dgm.search.run_controller import RunController
+from dgm.search.prepare import RunController
 from dgm.search.start import settings_of
 
 

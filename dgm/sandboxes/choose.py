@@ -5,6 +5,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
@@ -14,9 +15,9 @@ from dgm.errors import Infrastructure, UserError
 from dgm.plugins import make_plugin
 from dgm.protocols import SandboxEngine
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
-from dgm.sandboxes.context import SandboxContext
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.engine_address import (
+    RAY,
     EngineAddress,
     find_cluster,
     find_given_engine,
@@ -25,7 +26,6 @@ from dgm.sandboxes.engine_address import (
     resolve_addresses,
 )
 from dgm.sandboxes.engine_group import EngineGroup
-from dgm.sandboxes.ray_address import NAME as RAY
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +45,16 @@ SHAPE: Mapping[str, int | None] = {"name": None, "open": 1, "reap": 1}
 UNBOUNDED = "DGM_UNBOUNDED"
 """Variable by which a user accepts an engine that does not bound processes or memory. It is this machine's matter:
 a run that comes from elsewhere must not bring it along."""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxContext:
+    """The inputs of a sandbox engine (``dgm.plugins`` says how to ask for them)."""
+
+    name: str
+    """Name under which the engine was found."""
+    settings: Settings
+    """All settings of the run; of a command without a run, the defaults."""
 
 
 class AutoChoice(NamedTuple):

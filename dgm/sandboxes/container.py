@@ -3,19 +3,23 @@
 Each has a user id of its own, taken by the container's name, which the engine gives only once.
 """
 
+import io
+import platform
 import posixpath
+import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dgm.errors import Infrastructure
+from dgm.errors import Infrastructure, UserError
 from dgm.protocols import SandboxSpec
-from dgm.sandboxes import podman, relay, users
+from dgm.sandboxes import relay, users
+from dgm.sandboxes.engine_address import EngineAddress
 from dgm.sandboxes.engine_client import EngineConnection, find_image
 from dgm.sandboxes.owners import label_owner
 from dgm.sandboxes.prepared import COPIED_MB
 from dgm.sandboxes.seccomp import profile
-from dgm.sandboxes.shown_folders import ShownFolder
+from dgm.sandboxes.volumes import ShownFolder
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -33,6 +37,13 @@ _SOCKET_FOLDER_BYTES = 1 << 16
 _MIB = 1024 * 1024
 _BYTES_PER_FILE = 4096
 _OPEN_FILES = 1024
+_REGISTRIES = ("docker.io/", "localhost/")
+"""What Podman puts before names of images that were made here."""
+_SECCOMP = "seccomp="
+_UNKNOWN_TO_PODMAN = ("uid=", "gid=", "nr_inodes=")
+"""Options of a tmpfs that Podman refuses."""
+_PROCESSES_OF_USER = 4096
+"""Limit on the processes of one user of the machine; Podman's own default fails where root may not raise limits."""
 _NAME_TAKEN = "already in use"
 
 
@@ -93,7 +104,7 @@ def create(
         try:
             arguments = creation_arguments(spec, base, uid, shown)
             if connection.facts.is_podman:
-                arguments = podman.adapt_creation(arguments, connection.address)
+                arguments = adapt_to_podman(arguments, connection.address)
             made = client.containers.create(**arguments)
         except docker.errors.APIError as error:
             if _NAME_TAKEN in str(error.explanation):
@@ -195,7 +206,7 @@ def start(connection: EngineConnection, ident: str, owned: Mapping[str, tuple[in
     """Start a container that ``create`` made, with the ``owners`` of its folders."""
     connection.client.api.start(ident)
     if connection.facts.is_podman:
-        podman.give_folders(connection.client, ident, owned)
+        _give_folders(connection.client, ident, owned)
 
 
 def find_base(client: "DockerClient", reference: str, name: str, group: int) -> ContainerBase:
@@ -217,3 +228,50 @@ def find_base(client: "DockerClient", reference: str, name: str, group: int) -> 
     path = tuple(filter(None, search.split(":")))
     volumes = tuple(posixpath.normpath(target) for target in config.get("Volumes") or ())
     return ContainerBase(image["Id"], name, group, copied_mb, path, volumes)
+
+
+def adapt_to_podman(arguments: Mapping[str, Any], address: EngineAddress) -> dict[str, Any]:
+    """Return the arguments of ``containers.create`` in the form that Podman takes.
+
+    Seen with Podman 4.3: it reads a seccomp profile from a file of its own machine (containers/podman#27710). It knows
+    fewer options of a tmpfs: ``start`` does what they would.
+
+    Raises:
+        UserError: it is on another machine, where its own profile would hold.
+    """
+    from docker.types import Ulimit
+
+    if not address.socket or platform.system() != "Linux":
+        raise UserError(
+            f"Podman at {address} would use the seccomp profile of its own machine, which allows more than dgm does: "
+            "use Podman on this machine by its socket, or Docker there"
+        )
+    security = [option for option in arguments["security_opt"] if not option.startswith(_SECCOMP)]
+    processes = Ulimit(name="nproc", soft=_PROCESSES_OF_USER, hard=_PROCESSES_OF_USER)
+    return {
+        **arguments,
+        "security_opt": [*security, f"{_SECCOMP}{profile()}"],
+        "tmpfs": {
+            target: ",".join(part for part in options.split(",") if not part.startswith(_UNKNOWN_TO_PODMAN))
+            for target, options in arguments["tmpfs"].items()
+        },
+        "ulimits": [*arguments["ulimits"], processes],
+    }
+
+
+def _give_folders(client: "DockerClient", ident: str, owned: Mapping[str, tuple[int, int]]) -> None:
+    """Give folders of a running container, which are tmpfs, to their owners (uid and gid)."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as archive:
+        for folder, (uid, gid) in owned.items():
+            member = tarfile.TarInfo(folder.strip("/"))
+            member.type, member.mode, member.uid, member.gid = tarfile.DIRTYPE, 0o755, uid, gid
+            archive.addfile(member)
+    client.api.put_archive(ident, "/", stream.getvalue())
+
+
+def strip_registry(tag: str) -> str:
+    """Return a tag without the registry that Podman puts before names of images that were made here."""
+    for registry in _REGISTRIES:
+        tag = tag.removeprefix(registry)
+    return tag

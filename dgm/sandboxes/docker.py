@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from dgm.errors import Infrastructure
 from dgm.protocols import SandboxSpec
-from dgm.sandboxes import container, owners, prepared, recipes, shown_folders, volumes
+from dgm.sandboxes import container, owners, prepared, recipes, volumes
 from dgm.sandboxes.container import IN_ENGINE, ContainerBase, Shown
 from dgm.sandboxes.docker_sandbox import DockerSandbox
 from dgm.sandboxes.engine_address import EngineAddress
@@ -23,15 +23,13 @@ from dgm.sandboxes.engine_client import (
     EngineConnection,
     EngineFacts,
     convert_engine_errors,
-    find_image,
+    note_use,
     remove_container,
     remove_ended_helpers,
 )
 from dgm.sandboxes.image_store import ImageStore
-from dgm.sandboxes.shown_folders import ShownFolder
 from dgm.sandboxes.threads import finish_work, make_or_dispose
-from dgm.sandboxes.uses import note_use
-from dgm.sandboxes.volumes import VolumeStore
+from dgm.sandboxes.volumes import ShownFolder, VolumeStore
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -81,19 +79,6 @@ class DockerEngine:
         """Make sure that the engine answers; blocks."""
         self._connection.check_answers()
 
-    def identify(self, image: str) -> str:
-        """Return the id of an image, which no other contents have; empty if the engine has no such image; blocks.
-
-        Args:
-            image: as in a sandbox's specification.
-
-        Raises:
-            UserError: there is no such recipe.
-        """
-        name = image.removeprefix(IN_ENGINE) if image.startswith(IN_ENGINE) else recipes.load(image).tag
-        with convert_engine_errors(f"look for the image {name}"):
-            return str((find_image(self.client, name) or {}).get("Id", ""))
-
     def remove_labelled(self, labels: Mapping[str, str], *, only_left: bool = False) -> int:
         """Remove every sandbox of this engine that carries all of ``labels``; return their number; blocks.
 
@@ -142,7 +127,7 @@ class DockerEngine:
             Infrastructure: the engine failed, or has no such image.
         """
         shown = await asyncio.to_thread(
-            shown_folders.pack_folders, [mount for mount in spec.mounts if not mount.digest]
+            volumes.pack_folders, [mount for mount in spec.mounts if not mount.digest]
         )
         sandbox = await make_or_dispose(lambda: self._make(spec, shown), DockerSandbox.close)
         try:

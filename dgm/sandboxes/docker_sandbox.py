@@ -11,7 +11,7 @@ from dataclasses import replace
 from dgm.domain import Entry, Snapshot
 from dgm.errors import AgentFault, Infrastructure
 from dgm.protocols import Completed, SharedSocket
-from dgm.sandboxes import shown_folders, transfer
+from dgm.sandboxes import transfer
 from dgm.sandboxes.confined import SIGNALLED, TIMED_OUT, Output, limit_command, out_of_processor
 from dgm.sandboxes.container import ContainerBase
 from dgm.sandboxes.container_programs import CANNOT_START, ContainerPrograms, Program
@@ -22,7 +22,7 @@ from dgm.sandboxes.engine_client import (
     remove_container,
 )
 from dgm.sandboxes.relay import ContainerRelay, open_relay
-from dgm.sandboxes.shown_folders import ShownFolder
+from dgm.sandboxes.volumes import ShownFolder
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,8 @@ _KILLING_TRIES = 8
 """Tries to kill: a fork bomb may hold every process slot, and the kill step needs a free one."""
 _SETTLES_S = 1.0
 _COPY_S = 300.0
-"""Maximum seconds for the copy of a folder of the image, from a disk that may be cold."""
+"""Maximum seconds for the copy of a folder of the image, from a disk that may be cold, or of one that is shown."""
+_UNPACK = 'umask 022; head -c "$2" | tar -x -p -f - -C "$1"'
 OOM_COUNTERS = ("/sys/fs/cgroup/memory/memory.oom_control", "/sys/fs/cgroup/memory.events")
 """Files in a container, of which one exists."""
 _NO_PROCESS_LEFT = (b"/usr/bin/timeout: fork system call failed", b"OCI runtime exec failed")
@@ -158,8 +159,19 @@ class DockerSandbox:
             raise Infrastructure(f"the image's folder {source} cannot be copied to {target}: {reason}")
 
     async def show(self, folder: ShownFolder) -> None:
-        """Unpack a folder that the sandbox's user can only read."""
-        await shown_folders.unpack(self._programs, self._keeper, self._environment["PATH"], folder)
+        """Unpack a folder inside, as the user who owns its place: the sandbox's user can only read it."""
+        output = Output(2000)
+        argv = ["sh", "-c", _UNPACK, "unpack", folder.target, str(len(folder.stream))]
+        environment = {"PATH": self._environment["PATH"], "LANG": "C.UTF-8"}
+        program = Program(argv, self._keeper, environment)
+        exit_code = await self._programs.run(program, folder.stream, output, _COPY_S)
+        if exit_code is None:
+            raise Infrastructure(f"showing {folder.target} in a sandbox took more than {_COPY_S:.0f} s")
+        if exit_code:
+            reason = bytes(output.said or output.kept).decode("utf-8", "replace").strip().split("\n", 1)[0]
+            raise Infrastructure(
+                f"cannot show {folder.target} in a sandbox (exit code {exit_code}): {reason}"
+            )
 
     @contextlib.asynccontextmanager
     async def relaying(self, shared: SharedSocket | None) -> AsyncIterator[None]:

@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dgm.errors import UserError
 from dgm.paths import state_folder
-from dgm.sandboxes.ray_address import NAME as RAY
-from dgm.sandboxes.ray_address import is_ray_address, parse_ray_address
 
 if TYPE_CHECKING:
     from docker.tls import TLSConfig
@@ -27,6 +25,10 @@ ENGINE = "DGM_ENGINE"
 """Variable with an address that comes before all others but the one that a command or a call names."""
 OPTION, ARGUMENT = "--engine", "engine"
 """Names of what gives a command and a call their engine."""
+RAY = "ray"
+"""Name of the engine, and the address of the cluster that this machine is a node of; another's is ``ray://HOST:PORT``."""
+_RAY_PREFIX = "ray://"
+_RAY_FORM = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+):([0-9]{1,5})")
 DEFAULT_URL = "unix:///var/run/docker.sock"
 _BETWEEN = re.compile(r"[\s,]+(?=[a-z]+://)")
 """Between addresses in one text; a path may hold a space or a comma."""
@@ -169,6 +171,27 @@ def parse_address(text: str, origin: str) -> EngineAddress:
     except (DockerException, ValueError) as error:
         raise UserError(f"{source}: {error}") from error
     return EngineAddress(DEFAULT_URL if text == "unix://" else text, origin, tls or None)
+
+
+def is_ray_address(text: str) -> bool:
+    """Return whether a value of ``engine`` names a Ray cluster."""
+    return text == RAY or text.startswith(_RAY_PREFIX)
+
+
+def parse_ray_address(text: str, origin: str) -> str:
+    """Return the address of a cluster as Ray takes it, ``auto`` or ``HOST:PORT``; ``origin`` is that of the text.
+
+    Raises:
+        UserError: it is no such address.
+    """
+    if text == RAY:
+        return "auto"
+    address = _RAY_FORM.fullmatch(text.removeprefix(_RAY_PREFIX))
+    if not text.startswith(_RAY_PREFIX) or address is None or not 0 < int(address[2]) < 65536:
+        raise UserError(
+            f"{origin}={text}: write ray, or ray://HOST:PORT with the address that 'ray start --head' prints"
+        )
+    return address[0]
 
 
 def _find_context() -> EngineAddress:

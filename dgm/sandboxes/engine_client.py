@@ -4,11 +4,13 @@ import asyncio
 import contextlib
 import fcntl
 import functools
+import hashlib
 import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dgm.errors import Infrastructure, UserError
@@ -28,6 +30,8 @@ An image that is made of it would inherit labels.
 """
 SLOW_S = 1800
 """Maximum seconds of a call on a whole image, such as a commit."""
+UNUSED_S = 7 * 24 * 3600.0
+"""Seconds after which an image or a volume that nobody used may be removed."""
 _CALL_S = 60
 """Maximum seconds of any other call."""
 _OLDEST_API = "1.40"
@@ -323,3 +327,21 @@ def api_with_timeout(client: "DockerClient", seconds: int) -> "APIClient":
     api = type(client.api).__new__(type(client.api))
     api.__dict__.update(client.api.__dict__, timeout=seconds)
     return api
+
+
+def note_use(name: str) -> None:
+    """Note that this machine uses an image or a volume now."""
+    note_of(name).touch()
+
+
+def find_last_use(name: str) -> float:
+    """Return the time of the last use, in seconds since 1970; 0 if this machine knows of none."""
+    try:
+        return note_of(name).stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def note_of(name: str) -> Path:
+    """Return the file whose time is that of the last use."""
+    return cache_folder("uses") / hashlib.sha256(name.encode()).hexdigest()[:32]

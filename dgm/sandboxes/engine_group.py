@@ -24,7 +24,7 @@ from dgm.sandboxes.container import IN_ENGINE
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.docker_sandbox import DockerSandbox
 from dgm.sandboxes.engine_address import EngineAddress
-from dgm.sandboxes.image_plans import ImagePlans, Step
+from dgm.sandboxes.image_store import ImagePlans, Step
 
 log = logging.getLogger(__name__)
 

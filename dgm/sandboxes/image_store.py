@@ -18,6 +18,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +27,18 @@ from dgm.archive.snapshots import to_tar
 from dgm.domain import Entry, Snapshot
 from dgm.errors import Infrastructure, UserError
 from dgm.folders import docker_context, read_folder
-from dgm.sandboxes import podman, prepared, recipes, uses
+from dgm.sandboxes import prepared, recipes
+from dgm.sandboxes.container import IN_ENGINE, strip_registry
 from dgm.sandboxes.engine_client import (
     SLOW_S,
+    UNUSED_S,
     api_with_timeout,
     convert_engine_errors,
     find_image,
+    find_last_use,
     lock_image,
+    note_of,
+    note_use,
     slow_api,
 )
 from dgm.sandboxes.preparing import Preparation
@@ -55,8 +62,6 @@ Progress = Callable[[int, int], None]
 """Callback for a download: bytes received, and total bytes as far as known."""
 _LABEL = "dgm.image"
 """Label of an image that dgm built: its name."""
-_LABELS = frozenset((_LABEL, "dgm.recipe"))
-"""Labels of images that dgm built, of earlier versions too."""
 _RECIPE = "dgm/"
 """Prefix of a recipe's name in a ``FROM``."""
 _FROM = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(\S+)(?:\s+AS\s+(\S+))?\s*$", re.IGNORECASE)
@@ -129,7 +134,7 @@ class ImageStore:
                     counts[layer] = (counts[layer][1], counts[layer][1])
                 if progress:
                     progress(*(sum(column) for column in zip((0, 0), *counts.values(), strict=True)))
-        uses.note_use(_PULLED + reference)
+        note_use(_PULLED + reference)
 
     def build_recipe(self, recipe: Recipe) -> str:
         """Return the tag of a recipe's image; build it if there is none.
@@ -163,7 +168,7 @@ class ImageStore:
         Raises:
             UserError: it cannot be built here; the message quotes the builder.
         """
-        uses.note_use(tag)
+        note_use(tag)
         with convert_engine_errors("build a task's image"), lock_image(tag):
             if find_image(self._client, tag) is not None:
                 return
@@ -241,7 +246,7 @@ class ImageStore:
         return True
 
     def _derive(self, reference: str, tag: str, folder: str, *, is_new: bool) -> bool:
-        uses.note_use(tag)
+        note_use(tag)
         if not self.has(reference) and self.has(tag):
             return False
         return prepared.prepare(self._client, reference, tag=tag, repository=folder, is_new=is_new).made
@@ -251,7 +256,7 @@ class ImageStore:
         return sorted(
             tag
             for tag, image in self._list()
-            if tag.partition(":")[0] not in KINDS and not _LABELS.isdisjoint(image.get("Labels") or ())
+            if tag.partition(":")[0] not in KINDS and _LABEL in (image.get("Labels") or ())
         )
 
     def list_images(self, kinds: Collection[str] = KINDS) -> Sequence[StoredImage]:
@@ -260,7 +265,7 @@ class ImageStore:
             StoredImage(
                 tag,
                 int(image["Size"]),
-                max(float(image["Created"]), uses.find_last_use(tag)),
+                max(float(image["Created"]), find_last_use(tag)),
                 str((image.get("Labels") or {}).get(prepared.LABEL, "")),
             )
             for tag, image in self._list()
@@ -297,7 +302,7 @@ class ImageStore:
         Args:
             now: seconds since 1970.
         """
-        oldest = (time.time() if now is None else now) - uses.UNUSED_S
+        oldest = (time.time() if now is None else now) - UNUSED_S
         wanted = {recipes.load(name).tag for name in recipes.names()}
         unused = [StoredImage(tag, 0, 0.0) for tag in self.list_recipes() if tag not in wanted]
         unused += [image for image in self.list_images() if image.used < oldest]
@@ -309,7 +314,7 @@ class ImageStore:
             return [
                 (tag, image)
                 for image in self._client.api.images()
-                for tag in map(podman.strip_registry, image["RepoTags"] or ())
+                for tag in map(strip_registry, image["RepoTags"] or ())
                 if tag.startswith(_RECIPE)
             ]
 
@@ -334,7 +339,7 @@ class ImageStore:
         """Remove an image, and the one that was pulled for it; return whether it is gone."""
         import docker
 
-        pulled = [image.source] if uses.find_last_use(_PULLED + image.source) else []
+        pulled = [image.source] if find_last_use(_PULLED + image.source) else []
         for name in (image.tag, *pulled):
             try:
                 slow_api(self._client).remove_image(name, noprune=True)
@@ -343,8 +348,8 @@ class ImageStore:
             except docker.errors.APIError as error:
                 log.warning("keeping the image %s: %s", name, error.explanation)
                 return False
-        uses.forget(image.tag)
-        uses.forget(_PULLED + image.source)
+        for name in (image.tag, _PULLED + image.source):
+            note_of(name).unlink(missing_ok=True)
         return True
 
     def _resolve_bases(self, context: Snapshot, what: str, folder: Path | None = None) -> Snapshot:
@@ -427,3 +432,82 @@ def split_tag(reference: str) -> tuple[str, str]:
         return name, digest
     name, colon, tag = reference.rpartition(":")
     return (name, tag) if colon and "/" not in tag else (reference, "latest")
+
+
+Step = Callable[[ImageStore], object]
+"""One step of making an image, which can be pickled; it blocks and raises as ``ImageStore`` does."""
+
+
+class ImagePlans:
+    """How the images of tasks are made on several engines or nodes: planned here, made where a sandbox needs one.
+
+    A benchmark asks for images as it asks one Docker engine. Images that only this machine has are not sent.
+
+    They raise ``UserError`` if the nodes have no images.
+    """
+
+    def __init__(self, node_engine: str = "docker") -> None:
+        self._node_engine = node_engine
+        self._steps: dict[str, tuple[Step, ...]] = {}
+
+    def build(self, context: Snapshot, tag: str, *, network: bool) -> None:
+        """Build the context's ``Dockerfile`` as ``tag``.
+
+        Raises:
+            UserError: it fetches an address, and has no network.
+        """
+        if not network:
+            refuse_addresses(context["Dockerfile"].data.decode("utf-8", "replace"))
+        self.plan(tag, methodcaller("build", dict(context), tag, network=network))
+
+    def hold(self, image: str, folder: str, tag: str) -> None:
+        """Make ``tag``: the image with its ``folder`` as a workspace."""
+        self.plan(tag, *self._steps_of(image), methodcaller("hold", image, folder, tag))
+
+    def prepare(self, sources: Sequence[str], tag: str) -> None:
+        """Make ``tag``, the start image of an instance, of the first of ``sources`` that there is."""
+        self.plan(tag, partial(_prepare, sources=tuple(sources), tag=tag))
+
+    def check(self, image: str) -> None:
+        """Check that sandboxes can be made of an image."""
+        self.plan(image, *self._steps_of(image)[:1], methodcaller("check", image))
+
+    def plan(self, tag: str, *steps: Step) -> None:
+        """Make ``tag`` in these steps."""
+        if self._node_engine == "bubblewrap":
+            raise UserError(
+                f"scale.node_engine=bubblewrap: the image {tag} needs Docker on the nodes: use docker or auto"
+            )
+        self._steps[tag] = steps
+
+    def steps(self, image: str) -> tuple[Step, ...]:
+        """Return how the image of a sandbox's specification is made; no step for that of a recipe."""
+        if not image.startswith(IN_ENGINE):
+            return ()
+        tag = image.removeprefix(IN_ENGINE)
+        if tag not in self._steps:
+            self.check(tag)
+        return self._steps[tag]
+
+    def _steps_of(self, image: str) -> tuple[Step, ...]:
+        return self._steps.get(image, (partial(_find, names=(image,)),))
+
+
+def _prepare(store: ImageStore, sources: Sequence[str], tag: str) -> None:
+    if not store.has(tag):
+        store.prepare(_find(store, sources), tag)
+
+
+def _find(store: ImageStore, names: Sequence[str]) -> str:
+    """Return the first name of which there is an image, pulled if necessary."""
+    for name in names:
+        if store.has(name):
+            return name
+    for name in names:
+        if store.offered(name):
+            store.pull(name)
+            return name
+    raise UserError(
+        f"no image {names[0]} here, and no registry offers it: push it to a registry that the nodes reach, or copy "
+        f"it: docker save {names[0]} | ssh NODE docker load"
+    )

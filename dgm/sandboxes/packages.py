@@ -2,7 +2,7 @@
 
 ``requires`` in ``agent.toml`` names those of Python, ``package-lock.json`` those of the npm registry. Each set is
 installed once into the user's cache, in a build's sandbox: by uv from wheels alone, by ``npm ci`` without any script.
-None of their code runs there.
+None of their code runs there. Such a sandbox reaches package indexes alone, so npm gets no package from elsewhere.
 """
 
 import hashlib
@@ -14,24 +14,13 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from dgm.bounded_reading import plain_requirement
+from dgm.bounded_reading import parse_json, plain_requirement
 from dgm.domain import Entry, Snapshot
 from dgm.errors import Infrastructure
 from dgm.paths import cache_folder
 from dgm.protocols import Builder, BuildError, BuildRun, Mount, SandboxEngine, SandboxSpec
 from dgm.sandboxes.building import SandboxBuilder
 from dgm.sandboxes.engine_client import hold_lock
-from dgm.sandboxes.npm_locks import (
-    LOCK,
-    MANIFEST,
-    MODULES,
-    NPM,
-    check_lock,
-    check_manifest,
-    drop_missing_options,
-    first_error,
-    npm_flags,
-)
 from dgm.sandboxes.preparing import Preparation
 
 TARGET = "/opt/dgm-packages"
@@ -61,6 +50,14 @@ print("%d.%d" % sys.version_info[:2], platform.machine(), libc, number)
 """
 _GLIBC = (17, 28, *range(31, 41))
 """Minor versions of the GNU C library whose wheels uv knows by name."""
+MANIFEST, LOCK = "package.json", "package-lock.json"
+MODULES = "node_modules"
+_NPM = ("sh", "-c", f'npm "$@" && mkdir -p {MODULES}', "sh", "ci", "--omit=dev")
+"""Start of a call; npm makes no folder where there is nothing to install."""
+_NPM_FLAGS = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-progress", "--os=linux", "--libc=glibc")
+_NPM_CPUS = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}
+"""Machine → npm's name for it."""
+_NPM_REASON = re.compile(r"npm (?:error|ERR!) (?!code |syscall |path |errno )(.+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,13 +172,12 @@ async def ensure_npm_packages(source: Snapshot, builder: Builder, machine: str =
         machine: architecture of the sandboxes; default: this machine's.
 
     Raises:
-        BuildError: they cannot be installed, or something is named beside packages of a registry.
+        BuildError: they cannot be installed; the message quotes npm, and names what it asked for in vain.
         Infrastructure: the sandbox failed.
     """
-    flags = npm_flags(machine or platform.machine())
+    machine = machine or platform.machine()
+    flags = (*_NPM_FLAGS, f"--cpu={_NPM_CPUS.get(machine, machine)}")
     manifest, lock = source[MANIFEST].data, source[LOCK].data
-    check_manifest(manifest)
-    check_lock(lock)
     digest = hashlib.sha256("\0".join(("npm", *flags)).encode())
     for data in (manifest, lock):
         digest.update(len(data).to_bytes(8, "big") + data)
@@ -194,8 +190,7 @@ async def ensure_npm_packages(source: Snapshot, builder: Builder, machine: str =
         project = {MANIFEST: Entry(manifest), LOCK: Entry(drop_missing_options(lock))}
         with tempfile.TemporaryDirectory(prefix="draft-", dir=folder.parent) as draft:
             modules = Path(draft, MODULES)
-            command = [*NPM, "ci", "--omit=dev", *flags]
-            done = await _install(builder, project, command, f"project/{MODULES}", modules)
+            done = await _install(builder, project, [*_NPM, *flags], f"project/{MODULES}", modules)
             if done.exit_code:
                 raise BuildError(f"{LOCK}: cannot be installed: {done.explain(first_error(done.output))}")
             modules.replace(folder)
@@ -214,6 +209,44 @@ async def _install(
             await sandbox.fetch(result, target)
             target.chmod(0o755)
     return done
+
+
+def drop_missing_options(data: bytes) -> bytes:
+    """Return a lock without optional packages that it only names.
+
+    They are for other systems, and the registry did not have them when the lock was written. ``npm ci`` refuses that.
+
+    Raises:
+        BuildError: it is no lock of npm 7 or later.
+    """
+    try:
+        lock = parse_json(data.decode("utf-8"))
+        packages = lock["packages"]
+        names = {path.rpartition(f"{MODULES}/")[2] for path in packages}
+        for path, package in packages.items():
+            options = package.get("optionalDependencies") if path else None
+            if isinstance(options, dict):
+                package["optionalDependencies"] = {name: options[name] for name in options if name in names}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BuildError(f"{LOCK}: cannot be read: {error!r}; make it anew with npm 7 or later") from error
+    return json.dumps(lock).encode()
+
+
+def find_install_scripts(source: Snapshot) -> list[str]:
+    """Return the names of the packages in an agent's lock that have install scripts, which dgm does not run."""
+    try:
+        packages = parse_json(source[LOCK].data.decode("utf-8"))["packages"]
+        paths = [path for path, package in packages.items() if path and package.get("hasInstallScript")]
+    except (KeyError, ValueError, AttributeError, TypeError):
+        return []
+    return sorted({path.rpartition(f"{MODULES}/")[2] for path in paths})
+
+
+def first_error(output: str) -> str:
+    """Return the first reason that npm prints for a failure."""
+    lines = [line.strip() for line in output.splitlines()]
+    reasons = [match[1] for line in lines if (match := _NPM_REASON.match(line))]
+    return (reasons or lines or ["npm failed"])[0][:300]
 
 
 def free_script(script: Path) -> None:

@@ -11,13 +11,13 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from dgm.errors import DgmError, Infrastructure
 from dgm.processes import short_address
 from dgm.protocols import SharedSocket
 from dgm.sandboxes.confined import Output
-from dgm.sandboxes.container_programs import ContainerPrograms, ExecStream, Program
+from dgm.sandboxes.container_programs import ContainerPrograms, Program
 from dgm.sandboxes.relay_inside import (
     CHUNK,
     CREDIT,
@@ -94,12 +94,34 @@ class _Connection:
         self.task: asyncio.Task[None] | None = None
 
 
-class Relay:
-    """Connections to the unix socket ``target``, carried over the program ``inside``, at most ``STREAMS`` at once."""
+class FrameStream(Protocol):
+    """The bytes to and from the other end."""
 
-    def __init__(self, inside: ExecStream, target: Path) -> None:
+    async def read(self) -> bytes:
+        """Return the next bytes; none at the end."""
+        ...
+
+    def write(self, data: bytes, /) -> None:
+        """Queue bytes."""
+        ...
+
+    async def drain(self) -> None:
+        """Wait until few bytes are queued."""
+        ...
+
+
+class Relay:
+    """Connections to the unix socket ``target``, carried over the program ``inside``, at most ``STREAMS`` at once.
+
+    ``unreached`` is called if nobody listens at the socket.
+    """
+
+    def __init__(
+        self, inside: FrameStream, target: Path, unreached: Callable[[], None] = lambda: None
+    ) -> None:
         self._inside = inside
         self._target = target
+        self._unreached = unreached
         self._connections: dict[int, _Connection] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._pings: dict[int, asyncio.Future[None]] = {}
@@ -195,7 +217,11 @@ class Relay:
     async def _serve(self, number: int, connection: _Connection) -> None:
         last = RESET
         try:
-            reader, writer = await connect(self._target)
+            try:
+                reader, writer = await connect(self._target)
+            except OSError:
+                self._unreached()
+                raise
             sending = self._start(self._send_out(number, connection, writer))
             try:
                 await self._send_inside(number, connection, reader)

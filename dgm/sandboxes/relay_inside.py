@@ -1,7 +1,8 @@
-"""Listen on a unix socket inside a sandbox, and carry its connections over this program's standard input and output.
+"""Listen on a unix socket, and carry its connections over two descriptors: standard input and output of this program.
 
-It runs inside a sandbox with the socket's path as its argument, as a user whom no agent can signal or trace. Standard
-library only, Python >= 3.8, one thread. ``relay`` is the other end, which shares only the constants.
+It runs inside a sandbox with the socket's path as its argument, as a user whom no agent can signal or trace; or on a
+node of a cluster, over a connection to the head. Standard library only, Python >= 3.8, one thread. ``relay`` is the
+other end, which shares only the constants.
 
 A frame has a head (number of the connection, kind, bytes of the body) and a body. Each end may send ``WINDOW`` bytes
 of a connection beyond those that the other has passed on, so that a reader who stalls holds up only itself.
@@ -45,16 +46,17 @@ class Connection:
 
 
 class Relay:
-    """All connections of the socket at ``path``."""
+    """All connections of the socket at ``path``; frames come from one descriptor and go to another."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, source: int = 0, sink: int = 1) -> None:
+        self._source, self._sink = source, sink
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(path)
         os.chmod(path, 0o666)  # noqa: PTH101  (Path of Python 3.8 has no use here)
         self._listener.listen(STREAMS)
         self._listener.setblocking(False)
-        os.set_blocking(0, False)
-        os.set_blocking(1, False)
+        os.set_blocking(source, False)
+        os.set_blocking(sink, False)
         self._connections: dict[int, Connection] = {}
         self._last = 0
         self._incoming = bytearray()
@@ -62,11 +64,11 @@ class Relay:
         self._waits = selectors.DefaultSelector()
 
     def run(self) -> None:
-        """Carry until standard input ends."""
+        """Carry until no more frames come."""
         while True:
             self._flush()
-            self._wait_for(0, _READ, "input")
-            self._wait_for(1, _WRITE if self._outgoing else 0, "output")
+            self._wait_for(self._source, _READ, "input")
+            self._wait_for(self._sink, _WRITE if self._outgoing else 0, "output")
             room = len(self._outgoing) < _QUEUED
             self._wait_for(
                 self._listener, _READ if room and len(self._connections) < STREAMS else 0, "listener"
@@ -82,6 +84,13 @@ class Relay:
                     self._accept()
                 elif key.data in self._connections:
                     self._serve(key.data, events)
+
+    def close(self) -> None:
+        """End all connections, and close the descriptor that frames go to."""
+        self._waits.close()
+        for one in (self._listener, *(connection.near for connection in self._connections.values())):
+            one.close()
+        os.close(self._sink)
 
     def _wait_for(self, source: int | socket.socket, events: int, name: int | str) -> None:
         descriptor = source if isinstance(source, int) else source.fileno()
@@ -100,7 +109,7 @@ class Relay:
     def _flush(self) -> None:
         with contextlib.suppress(BlockingIOError):
             while self._outgoing:
-                del self._outgoing[: os.write(1, self._outgoing[:_QUEUED])]
+                del self._outgoing[: os.write(self._sink, self._outgoing[:_QUEUED])]
 
     def _accept(self) -> None:
         with contextlib.suppress(BlockingIOError, ConnectionError):
@@ -117,7 +126,7 @@ class Relay:
 
     def _take_input(self) -> bool:
         """Take the frames that came; return whether more can come."""
-        data = os.read(0, _QUEUED)
+        data = os.read(self._source, _QUEUED)
         self._incoming += data
         at = 0
         while len(self._incoming) - at >= HEAD.size:

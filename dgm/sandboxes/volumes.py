@@ -1,33 +1,40 @@
-"""Volumes of an engine that are filled once and then only read, by any number of sandboxes.
+"""What an engine with other files shows read-only: packed folders of the host, and volumes that are filled once.
 
-They hold folders of the host whose contents never change, such as an agent's packages, and the files of an agent's own
-image, which are shown beside those of a task's image. Images would hold them once for each task.
+An agent can neither change what it is shown nor put something in its place: another user owns it. Volumes hold folders
+whose contents never change, such as an agent's packages, and the files of an agent's own image, which are shown beside
+those of a task's image. Images would hold them once for each task.
 """
 
 import contextlib
 import hashlib
+import io
 import logging
 import secrets
+import stat
+import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import datetime
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
 
 from dgm.errors import Infrastructure, UserError
 from dgm.protocols import Mount
 from dgm.sandboxes.engine_client import (
+    UNUSED_S,
     EngineConnection,
     find_image,
+    find_last_use,
     helper_container,
     lock_image,
+    note_use,
     slow_api,
 )
 from dgm.sandboxes.preparing import Preparation
-from dgm.sandboxes.shown_folders import pack_folder
-from dgm.sandboxes.uses import UNUSED_S, find_last_use, note_use
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -50,6 +57,68 @@ _RUNTIME_FORM = 1
 _HERE = "/.dgm-volume"
 """Place of a volume while it is filled."""
 _TIMEOUT_S = 900
+_PAGE_BYTES = 4096
+_SPARE = 64
+"""Entries for which there is room beyond those that are packed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFolder:
+    """One packed folder."""
+
+    target: str
+    """Absolute folder in the sandbox."""
+    stream: bytes
+    """Its contents as a tar stream."""
+    size_bytes: int
+    """Bytes that it takes in memory."""
+    entries: int
+    """Files, folders and links that it may have."""
+
+
+def pack_folders(mounts: Sequence[Mount]) -> list[ShownFolder]:
+    """Pack host folders, with modes that let everybody read; what is no file, folder or link is left out.
+
+    Raises:
+        Infrastructure: one cannot be read.
+    """
+    packed = []
+    for mount in mounts:
+        stream = io.BytesIO()
+        sizes = pack_folder(mount.source, stream)
+        entries = len(sizes) + _SPARE
+        pages = sum(-(-size // _PAGE_BYTES) for size in sizes) + entries
+        packed.append(ShownFolder(mount.target, stream.getvalue(), pages * _PAGE_BYTES, entries))
+    return packed
+
+
+def pack_folder(folder: Path, stream: IO[bytes]) -> Sequence[int]:
+    """Write the contents of a folder as a tar stream, as ``pack_folders`` does; return the bytes of each entry.
+
+    Raises:
+        Infrastructure: it cannot be read.
+    """
+    sizes: list[int] = []
+
+    def admit(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+        # Else a second name of a file would be packed as a hard link.
+        archive.inodes.clear()  # type: ignore[attr-defined]
+        if not (member.isreg() or member.isdir() or member.issym()):
+            return None
+        member.uid = member.gid = 0
+        member.uname = member.gname = ""
+        member.mtime = int(member.mtime)
+        member.mode = 0o755 if member.isdir() or member.mode & stat.S_IXUSR else 0o644
+        sizes.append(member.size)
+        return member
+
+    try:
+        with tarfile.open(fileobj=stream, mode="w", format=tarfile.GNU_FORMAT, encoding="utf-8") as archive:
+            for path in sorted(folder.iterdir()):
+                archive.add(path, path.name, filter=admit)
+    except OSError as error:
+        raise Infrastructure(f"cannot read what a sandbox is shown: {error}") from error
+    return sizes
 
 
 class VolumeStore:

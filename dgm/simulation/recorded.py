@@ -22,7 +22,7 @@ from dgm.domain import ActionId, Agent, Born, CommitId, Entry
 from dgm.errors import Infrastructure, UserError
 from dgm.policies.registry import open_policy
 from dgm.search.loop import LoopHooks, Search
-from dgm.search.run_controller import RunController
+from dgm.search.prepare import RunController
 from dgm.simulation import virtual
 from dgm.simulation.families import OPERATORS
 from dgm.simulation.policies import ORACLE, contender_settings

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from dgm.archive.run import Run
 from dgm.domain import AgentId, Verdict
 from dgm.errors import DgmError
-from dgm.evaluation.results import Comparison, compare_verdicts
+from dgm.evaluation.schedule import Comparison, compare_verdicts
 from dgm.render import fmt, safe
 from dgm.render.text import Facts
 from dgm.tui.pane import Pane, TextView, patch_parts

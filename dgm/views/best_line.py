@@ -10,7 +10,7 @@ from dgm.archive.tree import Tree
 from dgm.config.toml_files import LIMIT_BYTES
 from dgm.domain import SEED, Agent, AgentId, Tally, TaskId, Verdict
 from dgm.errors import DgmError
-from dgm.evaluation.results import compare_verdicts
+from dgm.evaluation.schedule import compare_verdicts
 from dgm.folders import read_file
 from dgm.paths import asset
 from dgm.views.agents import AgentRow, decode, row_fields

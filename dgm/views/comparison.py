@@ -14,15 +14,13 @@ from pydantic import Field
 from dgm.analysis.best import best_of
 from dgm.archive.finding import archive_folders, find_run, find_runs_in
 from dgm.archive.history import LIVING, state
-from dgm.archive.identity import identity_of
-from dgm.archive.run import Run, RunKind
+from dgm.archive.run import Run, RunKind, identity_of
 from dgm.benchmarks.grader_version import differ_in_grader, name_grader
 from dgm.config.resolving import leaves
 from dgm.domain import Agent, Tally, TaskId, Verdict
 from dgm.errors import UserError
 from dgm.evaluation.control import FOLDER
-from dgm.evaluation.results import compare_verdicts
-from dgm.evaluation.schedule import find_entered
+from dgm.evaluation.schedule import compare_verdicts, find_entered
 from dgm.stats import paired_bootstrap
 from dgm.views.agents import AgentRow, row_of
 from dgm.views.curve import CurvePoint, list_recommendations

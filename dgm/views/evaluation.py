@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 from dgm.analysis.budgets import Reason
 from dgm.domain import Evaluation, Task, Verdict
-from dgm.evaluation.results import AgentResult, Comparison
+from dgm.evaluation.schedule import AgentResult, Comparison
 from dgm.views.holdout import PairedView, paired_fields
 from dgm.views.values import TallyView, UsageView, View
 

@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import msgspec
 
-from dgm.archive.changes import format_assignments
 from dgm.archive.events import (
     ActionLost,
     AgentBorn,
@@ -29,7 +28,7 @@ from dgm.archive.events import (
     kind_of,
 )
 from dgm.archive.history import follow_log
-from dgm.archive.run import Run
+from dgm.archive.run import Run, format_assignments
 from dgm.domain import Verdict
 from dgm.views.values import View
 

@@ -10,8 +10,14 @@ from dgm.archive.events import Control
 from dgm.archive.run import Run
 from dgm.domain import SEED, Agent, Evaluate, Tally, Usage, Verdict
 from dgm.evaluation.control import FOLDER, Attempts, Unit, plan_control
-from dgm.evaluation.results import Comparison, compare_agents, compare_verdicts
-from dgm.evaluation.schedule import CONTROL, EvaluationProgress, find_entered
+from dgm.evaluation.schedule import (
+    CONTROL,
+    Comparison,
+    EvaluationProgress,
+    compare_agents,
+    compare_verdicts,
+    find_entered,
+)
 from dgm.stats import mcnemar_power, paired_bootstrap, tasks_needed
 from dgm.views.values import RoleUsage, TallyView, UsageView, View, role_usages, usage_fields
 

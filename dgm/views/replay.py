@@ -10,7 +10,7 @@ from pydantic import InstanceOf, PlainSerializer
 from dgm.analysis.budgets import Ending, Reason
 from dgm.archive.run import Run
 from dgm.domain import Action, AgentId, Evaluate, Expand, TaskId, Verdict
-from dgm.evaluation.results import compare_verdicts
+from dgm.evaluation.schedule import compare_verdicts
 from dgm.replay.again import EvaluationAgain, StepAgain
 from dgm.replay.compare import Divergence, Match
 from dgm.replay.decisions import Decisions

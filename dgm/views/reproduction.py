@@ -4,8 +4,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dgm.archive.changes import format_assignments
-from dgm.archive.run import Run, RunKind
+from dgm.archive.run import Run, RunKind, format_assignments
 from dgm.config import Settings, read_frozen
 from dgm.config.toml_files import format_key, format_value
 from dgm.domain import AgentId

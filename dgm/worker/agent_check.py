@@ -29,7 +29,7 @@ from dgm.models.builtin import DryRun, ScriptedTalk
 from dgm.models.choose import AUTO, names_by_role
 from dgm.processes import repeat_after_standstill
 from dgm.protocols import BuildError, Completed, Job, JobKind, Model, SandboxEngine, Work
-from dgm.sandboxes.npm_locks import find_install_scripts
+from dgm.sandboxes.packages import find_install_scripts
 from dgm.worker.session import LentModels, UsageJournal, open_session
 from dgm.worker.workbench import SandboxWorkbench
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dgm.archive.this_machine import machine_name
+from dgm.archive.lock import machine_name
 from dgm.archive.volatile_text import UNKNOWN, Conditions
 from dgm.config import LimitSettings, Settings
 from dgm.domain import ActionId, Budget, Snapshot, Usage

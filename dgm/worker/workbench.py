@@ -49,18 +49,7 @@ from dgm.protocols import (
     Work,
 )
 from dgm.sandboxes import recipes
-from dgm.sandboxes.comparison import patch_of
-from dgm.worker.job_files import (
-    CHECK,
-    LAUNCHER,
-    job_terms,
-    launch_record,
-    put_files,
-    put_start,
-    read_own_trajectory,
-    start_command,
-    write_evidence,
-)
+from dgm.sandboxes.transfer import patch_of
 from dgm.worker.leaving import (
     NEVER_COMMITTED,
     FolderChange,
@@ -69,7 +58,18 @@ from dgm.worker.leaving import (
     keep_hidden_files,
     read_large,
 )
-from dgm.worker.supplies import Supplies
+from dgm.worker.supplies import (
+    CHECK,
+    LAUNCHER,
+    Supplies,
+    job_terms,
+    launch_record,
+    put_files,
+    put_start,
+    read_own_trajectory,
+    start_command,
+    write_evidence,
+)
 
 GATEWAY_FOLDER = "/run/dgm"
 TIMED_OUT = 124

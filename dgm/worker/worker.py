@@ -1,19 +1,59 @@
 """The worker: performs one action and returns one outcome.
 
 A worker reads the archive's sources and traces and writes traces and commits (data first). The loop writes the
-event that names them.
+event that names them. Faults of agents become data here: an unresolved task, or the reason of a stillborn child.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import asyncio
+import itertools
+import json
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, dataclass, replace
 
 from dgm.archive.run import Run
+from dgm.archive.snapshots import tree_id
 from dgm.config import Settings
-from dgm.domain import Action, ActionId, Born, Digest, Entry, Evaluate, Outcome, Snapshot, Usage
-from dgm.protocols import Benchmark, Operator
-from dgm.search.prepare import AgentIndex
-from dgm.worker.evaluate import evaluate
-from dgm.worker.expand import expand
+from dgm.domain import (
+    Action,
+    ActionId,
+    Born,
+    CommitId,
+    Cost,
+    Digest,
+    Entry,
+    Evaluate,
+    Evaluation,
+    Expand,
+    Outcome,
+    Snapshot,
+    Stillborn,
+    TaskId,
+    Usage,
+    Verdict,
+)
+from dgm.errors import AgentFault, Infrastructure
+from dgm.gateway.lease import DRY_RUN
+from dgm.meta.evidence import conversation_text, manifest, program_end_of, prompts_text
+from dgm.meta.novelty import AgentEdit, Judge
+from dgm.meta.prompts import load_frozen
+from dgm.meta.trajectories import TRACE
+from dgm.meta.vetting import DryRuns, Vetting
+from dgm.plugins import check_answer
+from dgm.protocols import (
+    Benchmark,
+    Brief,
+    Grade,
+    HasEnvironments,
+    InImage,
+    Job,
+    JobKind,
+    Operator,
+    Proposal,
+    Work,
+)
+from dgm.search.prepare import AgentIndex, read_brief
+from dgm.worker.leaving import fit_patch, format_left_out
 from dgm.worker.session import Session
 from dgm.worker.workbench import Allowance, SandboxWorkbench
 
@@ -63,3 +103,226 @@ def commit_seed(run: Run, source: Snapshot) -> Born:
     """Commit agent 0, and return its birth."""
     clean: dict[str, Entry] = {path: entry for path, entry in source.items() if "__pycache__" not in path}
     return Born((), "seed", run.repository.commit(clean, ()), "the agent that the search starts from")
+
+
+PROBE = "probe"
+"""Role of model calls that a child makes before it is born."""
+
+PassStages = Callable[[Proposal, Brief, SandboxWorkbench, dict[str, Digest]], Awaitable[str]]
+"""Passes a proposal through all stages and returns its ``syntax_key``; the traces are added to the last argument."""
+
+
+async def expand(worker: Worker, action: ActionId, what: Expand) -> Born | Stillborn:
+    """Make and vet one child, and commit it.
+
+    Raises:
+        Infrastructure: the expansion could not be performed.
+    """
+    began = time.monotonic()
+    traces: dict[str, Digest] = {}
+    try:
+        proposal, syntax = await _make_and_vet(worker, action, what, traces)
+        parents = [worker.run.tree.agents[parent].commit for parent in what.parents]
+        commit = await asyncio.to_thread(worker.run.repository.commit, proposal.source, parents)
+    except AgentFault as fault:
+        if fault.output:
+            traces["output"] = await asyncio.to_thread(worker.keep, fault.output)
+        cost = Cost(worker.usage(action), time.monotonic() - began, traces)
+        return Stillborn(what.parents, what.operator, fault.stage, str(fault), cost, cause=fault.cause)
+    cost = Cost(worker.usage(action), time.monotonic() - began, traces)
+    return Born(what.parents, what.operator, commit, proposal.rationale, cost, syntax)
+
+
+async def _make_and_vet(
+    worker: Worker, action: ActionId, what: Expand, traces: dict[str, Digest]
+) -> tuple[Proposal, str]:
+    run, settings = worker.run, worker.settings
+    vetting = _prepare_vetting(worker, action, what)
+    brief = await asyncio.to_thread(read_brief, run, worker.benchmark, action, what, settings.evidence)
+    if brief.evidence:
+        traces["evidence"] = await asyncio.to_thread(worker.keep_uncut, manifest(brief.evidence))
+    bench = worker.open_bench(action, allowance=Allowance(settings.limits))
+    proposal = await worker.operators[what.operator].make(brief, bench)
+    check_answer(proposal, Proposal, f"operator '{what.operator}': make")
+    traces["log"] = await asyncio.to_thread(worker.keep, proposal.log)
+    if proposal.stated:
+        traces["statement"] = await asyncio.to_thread(worker.keep, proposal.stated.encode())
+    return proposal, await vetting(proposal, brief, bench, traces)
+
+
+def _prepare_vetting(worker: Worker, action: ActionId, what: Expand) -> PassStages:
+    """Return the vetting of a child, which is compared with the agents that there are when its expansion starts."""
+    run, settings, limits = worker.run, worker.settings, worker.settings.limits
+    start = run.store.starts_of_action(action)[-1][0]
+    contents = worker.index.contents(start)
+    syntax = worker.index.syntax(start) if settings.vetting.syntax else {}
+    novelty = settings.gates.novelty
+    siblings = worker.index.siblings(what.parents[0], start) if novelty != "off" else {}
+
+    async def pass_stages(
+        proposal: Proposal, brief: Brief, bench: SandboxWorkbench, traces: dict[str, Digest]
+    ) -> str:
+        # The judge and each probe have the limits of one action, whatever the cost of making the child. No reply that
+        # the operator had is served again.
+        judging = replace(bench, allowance=Allowance.of_vetting(limits))
+        tries = itertools.count(1)
+
+        async def probe(child: Snapshot, task: TaskId) -> Grade:
+            number, probe_traces = next(tries), dict[str, Digest]()
+            probing = replace(bench, role=PROBE, allowance=Allowance.of_vetting(limits))
+            try:
+                return await attempt_task(worker, probing, child, task, probe_traces)
+            finally:
+                traces.update({f"probe-{number}-{name}": digest for name, digest in probe_traces.items()})
+
+        dry_bench = worker.open_bench(action, DRY_RUN)
+        vetting = Vetting(
+            child=proposal.source,
+            parent=brief.parents[0].source,
+            dry=DryRuns(dry_bench, worker.session.spec.image, limits.check_s),
+            try_task=probe,
+            probes=what.probes,
+            known=lambda child: contents.get(tree_id(child)),
+            syntax=lambda: syntax,
+            edits=lambda: edits_before(brief, siblings, run.repository.diff),
+            limits=limits,
+            vetting=settings.vetting,
+            gates=settings.gates,
+            judge=_open_judge(worker, judging) if novelty == "model" else None,
+        )
+        try:
+            return await vetting.run()
+        finally:
+            traces["vetting"] = await asyncio.to_thread(worker.keep_uncut, vetting.trace())
+
+    return pass_stages
+
+
+def _open_judge(worker: Worker, bench: SandboxWorkbench) -> Judge:
+    settings = worker.settings
+    prompts = load_frozen(worker.run.config, str(worker.run.folder / "run.json"))
+    return Judge(bench, prompts, settings.operators.retries, settings.evidence.prompt_chars)
+
+
+def edits_before(
+    brief: Brief, siblings: Mapping[str, CommitId], diff: Callable[[CommitId, CommitId], bytes]
+) -> list[AgentEdit]:
+    """Return the edits with which the child's edit of its first parent is compared: see the gate ``novelty``.
+
+    For a child of several parents, return the siblings' edits only. Its changes from the other parents and from
+    their ancestors are meant to be the same.
+
+    Args:
+        brief: of the operator.
+        siblings: name → commit of each child of the first parent.
+        diff: the patch from one commit to another.
+    """
+    parents = {parent.agent.commit for parent in brief.parents}
+    first = brief.parents[0].agent.commit
+    edits = [
+        AgentEdit(name, diff(first, commit)) for name, commit in siblings.items() if commit not in parents
+    ]
+    shown = [] if len(parents) > 1 else [*brief.parents, *brief.members]
+    return edits + [AgentEdit(f"agent {member.agent.id}", member.change) for member in shown if member.change]
+
+
+TRACES_OF_A_TRY = ("patch", "log", "conversation", "prompts", TRACE, "circumstances", "tests", "failures")
+"""Traces of a try; those of tries before the last one are kept under the try's number (``patch-1`` …)."""
+
+
+async def evaluate(worker: Worker, action: ActionId, what: Evaluate) -> Evaluation:
+    """Let an agent work on a task and grade its patch; ``invalid`` if the infrastructure failed."""
+    began = time.monotonic()
+    traces: dict[str, Digest] = {}
+    commit = worker.run.tree.agents[what.agent].commit
+    try:
+        source = await asyncio.to_thread(worker.run.repository.source, commit)
+        grade = await attempt_task(worker, worker.open_bench(action), source, what.task, traces)
+    except AgentFault as fault:
+        grade = Grade(Verdict.UNRESOLVED, f"{fault.stage}: {fault}", 0.0)
+    except Infrastructure as error:
+        grade = Grade(Verdict.INVALID, str(error), 0.0)
+    cost = Cost(worker.usage(action), time.monotonic() - began, traces)
+    return Evaluation(what.agent, what.task, what.attempt, grade.verdict, grade.reason, grade.score, cost)
+
+
+async def attempt_task(
+    worker: Worker, bench: SandboxWorkbench, source: Snapshot, task_id: TaskId, traces: dict[str, Digest]
+) -> Grade:
+    """Let an agent work on a task, as often as the benchmark lets it try, and return the grade.
+
+    Args:
+        worker: of the run.
+        bench: on which the agent works.
+        source: of the agent.
+        task_id: the task.
+        traces: receives the traces, whatever the result.
+
+    Raises:
+        AgentFault: the agent's result cannot be used.
+        Infrastructure: a sandbox or the model failed.
+    """
+    benchmark, limits, labels = worker.benchmark, worker.settings.limits, bench.spec.labels
+    task = benchmark.task(task_id)
+    start = await asyncio.to_thread(benchmark.workspace, task.id)
+    packages = (
+        await benchmark.environment(task.id, labels) if isinstance(benchmark, HasEnvironments) else None
+    )
+    job = Job(
+        JobKind.SOLVE,
+        task.prompt,
+        source,
+        start,
+        task.image,
+        task.workdir,
+        limits.solve_limit_s(task.timeout_s),
+        environment=packages,
+    )
+    tries = 0
+    while True:
+        work = await bench.work(job)
+        tries += 1
+        if tries > 1 and not isinstance(start, InImage):
+            # The grade is for all changes, not only those of the last try.
+            total = await asyncio.to_thread(fit_patch, start, work.workspace, limits.patch_bytes)
+            work = replace(work, patch=total.patch, left_out={**work.left_out, **total.left_out})
+        await asyncio.to_thread(_keep_work, worker, work, traces)
+        grade = await benchmark.grade(task.id, work.patch, labels)
+        check_answer(grade, Grade, f"benchmark '{benchmark.name}': grade")
+        traces["tests"] = await asyncio.to_thread(worker.keep, grade.log)
+        traces["failures"] = await asyncio.to_thread(worker.keep, grade.shown)
+        # A workspace in the image cannot be restored as an agent left it.
+        problem = "" if isinstance(start, InImage) else benchmark.again(task.id, grade, tries)
+        if not problem:
+            return _note_circumstances(grade, work)
+        traces.update({f"{name}-{tries}": traces[name] for name in TRACES_OF_A_TRY if name in traces})
+        job = replace(job, problem=problem, workspace=work.workspace)
+
+
+def _note_circumstances(grade: Grade, work: Work) -> Grade:
+    """Return the grade with a note on what kept the agent from a better one."""
+    unsolved = grade.verdict is Verdict.UNRESOLVED
+    notes = [
+        f"the agent {work.completed.bad_end}" if unsolved and work.completed.bad_end else "",
+        f"the agent lacked answers: {work.own_failure}" if unsolved and work.own_failure else "",
+        format_left_out(work.left_out),
+    ]
+    note = "; ".join(filter(None, notes))
+    return Grade(grade.verdict, f"{grade.reason} ({note})", grade.score) if note else grade
+
+
+def _keep_work(worker: Worker, work: Work, traces: dict[str, Digest]) -> None:
+    completed, trajectory = work.completed, work.trajectory
+    end = program_end_of(
+        completed.exit_code, completed.timed_out, completed.output, work.threads, work.refused
+    )
+    threads = trajectory.threads if trajectory else work.threads
+    traces["patch"] = worker.keep(work.patch)
+    traces["log"] = worker.keep(completed.output)
+    traces["conversation"] = worker.keep(conversation_text(threads).encode("utf-8", "replace"))
+    traces["prompts"] = worker.keep(prompts_text(work.threads or threads).encode("utf-8", "replace"))
+    # A try may write no trajectory; the one of the try before does not count for it.
+    traces.pop(TRACE, None)
+    if trajectory:
+        traces[TRACE] = worker.keep_uncut(trajectory.data)
+    traces["circumstances"] = worker.keep_uncut(json.dumps(asdict(end)).encode())

@@ -101,7 +101,17 @@ def write(path, text):
     path.write_text(text)
 
 
-@pytest.mark.parametrize("name", [template.name for template in TEMPLATES])
+QUICK = ("shell", "anthropic", "node")
+"""Templates with few packages or none."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.sampled] if name in QUICK else [])
+        for name in (template.name for template in TEMPLATES)
+    ],
+)
 def test_a_template_is_made_checked_and_evolved(name, suite, tmp_path):
     if not shutil.which("bwrap") or (name == "node" and not shutil.which("node")):
         pytest.skip("bubblewrap or node is not installed")

@@ -6,7 +6,7 @@ import os
 import docker
 import pytest
 
-from dgm.sandboxes import uses
+from dgm.sandboxes.engine_client import note_of
 from dgm.sandboxes.image_store import ImageStore
 from tests.docker.test_in_image_workspaces import build, engine, left
 from tests.support.image_registry import serve_images
@@ -35,7 +35,7 @@ def prepared(engine, store):
     for n, (name, tag) in enumerate(zip(names, tags, strict=True)):
         build(engine, name, f"git init -q /testbed; head -c 3000000 /dev/urandom > /testbed/blob{n}")
         assert store.prepare(name, tag)
-    os.utime(uses._note_of(tags[0]), (1000, 1000))
+    os.utime(note_of(tags[0]), (1000, 1000))
     yield names, tags
     remove(engine, names + tags)
 

@@ -9,9 +9,9 @@ import pytest
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.protocols import SandboxSpec
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
-from dgm.sandboxes.comparison import patch_of
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.prepared import LABEL, ORIGIN, prepare
+from dgm.sandboxes.transfer import patch_of
 from tests.docker.conftest import RUN, _engine
 
 pytestmark = [pytest.mark.docker, pytest.mark.sandbox]

@@ -46,7 +46,7 @@ def spread():
         yield pytest.param(task, marks=[pytest.mark.minutes] if known and number % 12 else [])
 
 
-@pytest.mark.parametrize("task", spread())
+@pytest.mark.parametrize("task", [*spread()])
 def test_task_is_sound(suite, engine, task):
     assert asyncio.run(verify(suite, task, LABELS)) == []
 

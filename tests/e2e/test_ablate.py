@@ -13,7 +13,7 @@ from tests.support.ablated import INSTRUCTIONS, Obedient, make_tickets
 from tests.support.hosted import KEY, PROVIDERS
 from tests.support.wire_server import WireServer
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.sandbox, pytest.mark.sampled]
 PROVIDER = PROVIDERS["openai-chat"]
 HARMFUL, NEEDED = "prompt.md#Reports", ".claude/commands/fix.md"
 

@@ -9,7 +9,7 @@ from tests.agents.plans import Planned, Step
 from tests.support.hosted import KEY, PROVIDERS
 from tests.support.wire_server import WireServer
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.sandbox, pytest.mark.sampled]
 PROVIDER = PROVIDERS["openai-chat"]
 TOML = """[agent]
 command = ["python3", "agent.py"]

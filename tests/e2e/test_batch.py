@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 pytestmark = [
+    pytest.mark.sampled,
     pytest.mark.sandbox,
     pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is not installed"),
 ]

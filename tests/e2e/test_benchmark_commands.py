@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.sandbox, pytest.mark.sampled]
 
 SUITES = Path(__file__).parent / "suites"
 HANDMADE, HARBOR = SUITES / "handmade", SUITES / "harbor"

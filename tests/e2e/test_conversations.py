@@ -15,13 +15,13 @@ from dgm.domain import AgentId, Evaluate, Expand, Usage
 from dgm.messages import Reply, Stop, ToolCall
 from dgm.meta.operators import needs_of
 from dgm.search.loop import Search
-from dgm.search.run_controller import RunController
+from dgm.search.prepare import RunController
 from tests.e2e.test_markers import Steps
 from tests.support import marked
 from tests.support.hosted import KEY, PROVIDERS
 from tests.support.wire_server import WireServer
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
+pytestmark = [pytest.mark.sampled, pytest.mark.sandbox, pytest.mark.slow]
 
 AGENT = Path(__file__).parent / "agents" / "busy"
 COMMANDS = [f"step {number}" for number in range(7)]

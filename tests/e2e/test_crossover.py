@@ -11,7 +11,7 @@ from dgm.domain import AgentId, Evaluate, Expand, TaskId, Verdict
 from tests.support.fields import ancestor, specialist
 from tests.support.runs.planned import PATIENT, begun, patient_suite, performed
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.sandbox, pytest.mark.sampled]
 
 FIRST = ("intervals", "inventory", "ledger", "settings")
 SECOND = ("graphs", "router", "schedule", "semver", "textwrapper", "tokens")

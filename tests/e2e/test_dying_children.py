@@ -10,7 +10,7 @@ from dgm.archive.snapshots import write_folder
 from dgm.domain import Entry
 from dgm.meta.seeds import read_seed
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.sandbox, pytest.mark.sampled]
 CHECK = b"""import hashlib, pathlib
 files = sorted(path for path in pathlib.Path("agent").rglob("*") if path.is_file())
 found = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()

@@ -14,6 +14,8 @@ from dgm.archive.snapshots import from_folder
 from dgm.domain import SEED
 from dgm.meta.contract import read_contract
 
+pytestmark = pytest.mark.sampled
+
 ROOT = Path(__file__).parents[2]
 
 

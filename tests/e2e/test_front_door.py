@@ -11,6 +11,8 @@ import pytest
 
 from tests.docker.hostile.suite import make as make_suite
 
+pytestmark = pytest.mark.sampled
+
 POLICY = """
 from dgm.domain import SEED, Evaluate, Expand
 

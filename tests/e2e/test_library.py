@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.program import copy_of_run
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.sandbox, pytest.mark.sampled]
 
 TEXT = (Path(__file__).parents[2] / "docs" / "python.md").read_text()
 BLOCK = re.compile(

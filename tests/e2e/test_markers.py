@@ -14,8 +14,7 @@ from dgm.config import BudgetSettings, Settings
 from dgm.domain import ActionId, AgentId, Born, Entry, Evaluate, Expand, Verdict
 from dgm.meta.operators import BUILTIN, needs_of
 from dgm.search.loop import Search
-from dgm.search.prepare import read_brief
-from dgm.search.run_controller import RunController
+from dgm.search.prepare import RunController, read_brief
 from tests.support import marked
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]

@@ -11,7 +11,7 @@ from tests.support.hosted import KEY, PROVIDERS, events
 from tests.support.runs.planned import patient_suite
 from tests.support.wire_server import Offline, WireServer
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
+pytestmark = [pytest.mark.sampled, pytest.mark.sandbox, pytest.mark.slow]
 PROVIDER = PROVIDERS["openai-chat"]
 EVALUATIONS = 2
 

@@ -15,6 +15,7 @@ from dgm.sandboxes.choose import open_bubblewrap
 from tests.support.small_history import make_history
 
 pytestmark = [
+    pytest.mark.sampled,
     pytest.mark.sandbox,
     pytest.mark.slow,
     pytest.mark.minutes,

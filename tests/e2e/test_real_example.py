@@ -17,6 +17,8 @@ from dgm.tui.reader import BackgroundReader
 from tests.model.record import Record
 from tests.support.suite_on_disk import NoEngine
 
+pytestmark = pytest.mark.sampled
+
 NAME = "real-example"
 
 

@@ -10,8 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from dgm.archive.exchange import encode_reply
-from dgm.archive.journal import CallReader
+from dgm.archive.journal import CallReader, encode_reply
 from dgm.archive.run import Run
 from tests.support.program import copy_of_run
 

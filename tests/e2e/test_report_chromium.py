@@ -11,7 +11,7 @@ import pytest
 from tests.support.chromium import Chromium, executable
 from tests.support.runs.hostile import hostile_folder  # noqa: F401  (a fixture)
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 DESK, PHONE = (1280, 900), (390, 844)
 EXAMPLE = Path(__file__).parents[2] / "archive" / "example" / "example.dgm"
 SCROLLED = """

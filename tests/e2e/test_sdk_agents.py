@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.sandbox, pytest.mark.sampled]
 
 AGENTS = Path(__file__).with_name("agents")
 KINDS = ("openai_chat", "openai_responses", "anthropic_messages")

@@ -11,7 +11,7 @@ from dgm.meta.seeds import read_seed
 from tests.support.hosted import KEY, PROVIDERS
 from tests.support.wire_server import WireServer
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.sandbox, pytest.mark.sampled]
 SEED = read_seed()
 PROVIDER = PROVIDERS["openai-chat"]
 

@@ -19,6 +19,8 @@ from dgm.simulation.policies import contender_settings
 from dgm.simulation.recorded import record_trial
 from dgm.simulation.trial import Trial, perform, quiet
 
+pytestmark = pytest.mark.sampled
+
 ONE = ("--policy", "hgm", "--family", "drift", "--worlds", "7:8", "--budget", "40")
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.program import PATIENCE_S
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
+pytestmark = [pytest.mark.sampled, pytest.mark.sandbox, pytest.mark.slow]
 
 TOML = '[agent]\ncommand = ["python3", "agent.py"]\ncheck = ["true"]\neditor = "solid"\n'
 AGENT = """

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-pytestmark = [pytest.mark.starts_processes, pytest.mark.sandbox]
+pytestmark = [pytest.mark.sampled, pytest.mark.starts_processes, pytest.mark.sandbox]
 
 PROGRAM = """
 import multiprocessing

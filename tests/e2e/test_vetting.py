@@ -14,9 +14,9 @@ from dgm.domain import SEED, Born, Entry, Expand, Stillborn, TaskId
 from dgm.meta.seeds import read_seed
 from dgm.meta.syntax_key import VERSION
 from dgm.protocols import Proposal
-from dgm.search.run_controller import RunController
+from dgm.search.prepare import RunController
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
+pytestmark = [pytest.mark.sampled, pytest.mark.sandbox, pytest.mark.slow]
 
 SOLVED = (TaskId("templates-zero-becomes-fallback"), TaskId("templates-list-of-names-jumps"))
 """By the seed with the offline model."""

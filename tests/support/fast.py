@@ -1,9 +1,9 @@
 """``pytest --fast``: the unit and property tests that start no process, and a failure for one that does.
 
 A test that needs a process carries the marker ``starts_processes``, one that takes too long ``slow`` or ``minutes``;
-``--fast`` leaves them out. Every other test runs with an audit hook that refuses each start, so an unmarked test fails
-at once and says what to do. The hook hears ``subprocess``, ``asyncio``, ``os.fork``, ``os.posix_spawn`` and
-``os.system`` alike. Only a ``multiprocessing`` "spawn" context passes it.
+``--fast`` leaves them out. Every other test runs with an audit hook that refuses each start, with ``--fast`` and
+without, so an unmarked test fails at once and says what to do. The hook hears ``subprocess``, ``asyncio``,
+``os.fork``, ``os.posix_spawn`` and ``os.system`` alike. Only a ``multiprocessing`` "spawn" context passes it.
 """
 
 import platform
@@ -19,7 +19,7 @@ STARTS = frozenset(
     {"subprocess.Popen", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system"}
 )
 """Audit events of a start (https://docs.python.org/3/library/audit_events.html)."""
-LEFT_OUT = ("starts_processes", "slow", "minutes")
+LEFT_OUT = ("starts_processes", "slow", "minutes", "sampled")
 """Markers of tests that ``--fast`` does not run."""
 TESTS = Path(__file__).parents[1]
 
@@ -40,7 +40,7 @@ class ProcessRefused(RuntimeError):
 
 
 class NoProcesses:
-    """A pytest plugin: selects the fast tests and refuses processes while one runs."""
+    """A pytest plugin that refuses processes while a fast test runs."""
 
     def __init__(self) -> None:
         self._active = False
@@ -54,9 +54,9 @@ class NoProcesses:
             self._refused.append(f"{event} {details[0] if details else ''}".rstrip())
             raise ProcessRefused(self._refused[-1])
 
-    def _watch(self) -> Generator[None, object, object]:
+    def _watch(self, item: pytest.Item) -> Generator[None, object, object]:
         """Refuse processes in one phase of a test; fail it even if the code under test hid the refusal."""
-        self._active = True
+        self._active = is_fast(item)
         try:
             return (yield)
         finally:
@@ -67,16 +67,16 @@ class NoProcesses:
                 pytest.fail(f"starts a process ({first}): mark it with starts_processes", pytrace=False)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_setup(self) -> Generator[None, object, object]:
-        return (yield from self._watch())
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
+        return (yield from self._watch(item))
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_call(self) -> Generator[None, object, object]:
-        return (yield from self._watch())
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        return (yield from self._watch(item))
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_teardown(self) -> Generator[None, object, object]:
-        return (yield from self._watch())
+
+class FastOnly:
+    """A pytest plugin that selects the fast tests."""
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
         """Leave other folders' modules unread; a path named on the command line passes this."""

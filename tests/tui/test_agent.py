@@ -17,6 +17,8 @@ from dgm.tui.pane import Listing, TextView
 from tests.support.browser.driving import WIDE, drive, grid, press, settle, type_words
 from tests.support.runs.growing import Growing
 
+pytestmark = pytest.mark.sampled
+
 
 async def open_part(browser: Browser, pilot: Pilot[None], agent: int, part: str) -> str:
     """Open a part of an agent and return the screen."""

@@ -2,16 +2,19 @@
 
 from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
 
 from dgm.archive.run import Run
 from dgm.domain import AgentId, TaskId, Verdict
-from dgm.evaluation.results import compare_verdicts
+from dgm.evaluation.schedule import compare_verdicts
 from dgm.tui.app import Browser
 from dgm.tui.pane import Listing, TextView
 from dgm.views.tasks import TaskView
 from tests.support.browser.driving import WIDE, drive, grid, press, rows_of, settle, type_words
 from tests.support.runs.growing import Growing
+
+pytestmark = pytest.mark.sampled
 
 
 def both_tried(run: Run) -> tuple[TaskId, AgentId, AgentId]:

@@ -14,6 +14,8 @@ from dgm.tui.tree import STEPS, AgentTree
 from tests.support.browser.driving import SMALL, WIDE, drive, grid, press, rows_of, settle, type_words
 from tests.support.runs.growing import Growing
 
+pytestmark = pytest.mark.sampled
+
 
 def shown_agents(browser: Browser) -> list[int]:
     """Return the agents from top to bottom."""

@@ -17,8 +17,7 @@ from dgm.models.builtin import ModelContext, RecordedModel
 from dgm.models.choose import open_model
 from dgm.plugins import find_installed
 from dgm.policies.registry import PolicyContext, open_policy
-from dgm.sandboxes.choose import choose
-from dgm.sandboxes.context import SandboxContext
+from dgm.sandboxes.choose import SandboxContext, choose
 from tests.unit.benchmarks.test_suites import NoEngine
 
 RECORDS = {

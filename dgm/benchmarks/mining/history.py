@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
-from dgm.archive.local_repository import LocalRepository
+from dgm.archive.git import LocalRepository
 from dgm.domain import CommitId, Snapshot
 from dgm.errors import UserError
 

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from dgm.archive.this_machine import machine_name
+from dgm.archive.lock import machine_name
 from dgm.benchmarks.environments import Environment, ask_tool
 from dgm.benchmarks.grade import Survey
 from dgm.benchmarks.languages import LANGUAGES, Language, Results, language_of

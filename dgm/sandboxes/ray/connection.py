@@ -1,39 +1,36 @@
-"""From a sandbox's socket on a node to a socket of the head: an authenticated TCP connection for each of its own.
+"""From a sandbox's socket on a node to a socket of the head: the frames of ``relay`` over one TCP connection.
 
-The node proves that it knows the sandbox's secret without sending it. Then each side sends blocks with their length;
-a block without bytes ends a direction. So a connection that was cut differs from one that ended, and what a program did
-while the gateway was out of reach is no result.
+The node proves that it knows the sandbox's secret without sending it. If the connection ends before the sandbox does,
+what programs did while the gateway was out of reach is no result.
 """
 
 import asyncio
 import contextlib
 import hmac
 import logging
+import os
 import secrets
 import socket
-import struct
+import threading
 from pathlib import Path
 from typing import NamedTuple, Self
 
 from dgm.errors import Infrastructure
 from dgm.processes import short_address
-from dgm.sandboxes.relay import connect
+from dgm.sandboxes import relay_inside
+from dgm.sandboxes.relay import Relay
+from dgm.sandboxes.threads import make_or_dispose
 
 SECRET_BYTES = PROOF_BYTES = 32
-CONNECTIONS = 512
-"""Maximum number of connections of one sandbox at once; further ones are closed."""
+_GREETINGS = 16
+"""Maximum number of connections to the head that have not proved to be the node's; further ones are closed."""
 _GREETING_S = 20.0
-_CONNECT_S = _END_S = 10.0
-_BLOCK_BYTES = 1 << 16
-_LENGTH = struct.Struct("!I")
+_CONNECT_S = 10.0
+_PIECE_BYTES = 1 << 18
 _KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 """An idle connection whose other end vanished is noticed within 30 s."""
 
 log = logging.getLogger(__name__)
-
-
-class ConnectionCut(Infrastructure):
-    """A connection between a node and the head ended before it was over."""
 
 
 class HeadAddress(NamedTuple):
@@ -49,53 +46,27 @@ def proof_of(secret: bytes, nonce: bytes) -> bytes:
     return hmac.digest(secret, b"dgm node\0" + nonce, "sha256")
 
 
-class _Listener:
-    """Accepts connections and serves each in a task; a base of both sides."""
+class _NodeStream:
+    """The node's connection as the relay reads and writes it."""
 
-    limit = CONNECTIONS
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self.write = writer.write
 
-    def __init__(self) -> None:
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
+    async def read(self) -> bytes:
+        return await self._reader.read(_PIECE_BYTES)
 
-    async def __aexit__(self, *_: object) -> None:
-        """Take no more connections, and end those that there are."""
-        if self._server is not None:
-            self._server.close()
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        if len(self._tasks) >= self.limit:
-            writer.transport.abort()
-            return
-        self._tasks.add(task)
-        try:
-            await self._serve(reader, writer)
-        except asyncio.CancelledError:
-            pass  # asyncio would log the end as an error
-        finally:
-            self._tasks.discard(task)
-            writer.close()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        raise NotImplementedError
+    async def drain(self) -> None:
+        await self._writer.drain()
 
 
-class HeadListener(_Listener):
+class HeadListener:
     """The head's side for one sandbox: a port that leads to a unix socket; open it with ``async with``."""
-
-    limit = 8 * CONNECTIONS
-    """The node's limit counts; here connections that are ending count, too."""
 
     def __init__(self, host: str, target: Path) -> None:
         """Lead from ``host``, an address of this machine that the nodes reach, to ``target``."""
-        super().__init__()
         self._target = target
+        self._tasks: set[asyncio.Task[None]] = set()
         self.address = HeadAddress(host, 0, secrets.token_bytes(SECRET_BYTES))
         """What the node needs; complete when the context was entered."""
 
@@ -109,130 +80,102 @@ class HeadListener(_Listener):
         self.address = HeadAddress(host, self._server.sockets[0].getsockname()[1], secret)
         return self
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            async with asyncio.timeout(_GREETING_S):
-                nonce = secrets.token_bytes(SECRET_BYTES)
-                writer.write(nonce)
-                proof = await reader.readexactly(PROOF_BYTES)
-            if not hmac.compare_digest(proof_of(self.address.secret, nonce), proof):
-                log.warning("a connection to the head did not prove to be a node's")
-                return
-            _keep_alive(writer)
-            near_reader, near_writer = await connect(self._target)
-        except (OSError, EOFError) as error:  # the node sees a cut, which is no agent's fault
-            log.info("a connection of a node ends: %s", error)
+    async def __aexit__(self, *_: object) -> None:
+        """Take no more connections, and end those that there are."""
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        if len(self._tasks) >= _GREETINGS:
+            writer.transport.abort()
             return
-        receiving = asyncio.create_task(_receive(reader, near_writer), name="connection of a node")
+        self._tasks.add(task)
         try:
-            await _send(near_reader, writer)
-        except ConnectionCut as error:
-            log.info("%s", error)
+            await self._carry(reader, writer)
+        except asyncio.CancelledError:
+            pass  # asyncio would log the end as an error
+        except (OSError, EOFError, Infrastructure) as error:  # the node sees a cut, which is no agent's fault
+            log.info("the connection of a node ends: %s", error)
         finally:
-            receiving.cancel()
-            await asyncio.gather(receiving, return_exceptions=True)
-            near_writer.transport.abort()
-        # What is left unread would reset the connection, and the node might not read its end any more.
-        with contextlib.suppress(OSError):
-            async with asyncio.timeout(_END_S):
-                while await reader.read(_BLOCK_BYTES):
-                    pass
+            self._tasks.discard(task)
+            writer.transport.abort()
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async with asyncio.timeout(_GREETING_S):
+            nonce = secrets.token_bytes(SECRET_BYTES)
+            writer.write(nonce)
+            proof = await reader.readexactly(PROOF_BYTES)
+        if not hmac.compare_digest(proof_of(self.address.secret, nonce), proof):
+            log.warning("a connection to the head did not prove to be a node's")
+            return
+        _keep_alive(writer.get_extra_info("socket"))
+        await Relay(_NodeStream(reader, writer), self._target, unreached=writer.transport.abort).carry()
 
 
-class NodeForwarder(_Listener):
+class NodeForwarder:
     """The node's side for one sandbox: a unix socket that leads to the head; open it with ``async with``."""
 
     def __init__(self, head: HeadAddress, path: Path) -> None:
-        super().__init__()
         self._head, self._path = head, path
         self.cut: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        """Why a connection was cut; done as soon as one was."""
+        """Why the connection was cut; done as soon as it was."""
 
     async def __aenter__(self) -> Self:
-        """Listen."""
+        """Connect and listen; raise ``Infrastructure`` if the head is not reached."""
+        try:
+            self._far = await make_or_dispose(lambda: _greet(self._head), socket.socket.close)
+        except OSError as error:
+            host, port, _ = self._head
+            raise Infrastructure(f"the node does not reach the head at {host}:{port}: {error}") from error
         with short_address(self._path) as address:
-            self._server = await asyncio.start_unix_server(self._accept, address, limit=_BLOCK_BYTES)
-        self._path.chmod(0o666)
+            relay = relay_inside.Relay(address, self._far.fileno(), os.dup(self._far.fileno()))
+        loop = asyncio.get_running_loop()
+        self._thread = threading.Thread(target=self._carry, args=(relay, loop), daemon=True)
+        self._thread.start()
         return self
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            far_reader, far_writer = await self._connect()
-            sending = asyncio.create_task(_send(reader, far_writer), name="connection to the head")
-            try:
-                # The gateway ends a connection; until then a cut shows here, too.
-                await _receive(far_reader, writer)
-            finally:
-                sending.cancel()
-                await asyncio.gather(sending, return_exceptions=True)
-                far_writer.transport.abort()
-        except ConnectionCut as error:
-            if not self.cut.done():
-                self.cut.set_result(str(error))
+    async def __aexit__(self, *_: object) -> None:
+        """End all connections."""
+        with contextlib.suppress(OSError):
+            self._far.shutdown(socket.SHUT_RDWR)
+        await asyncio.to_thread(self._thread.join)
+        self._far.close()
 
-    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        head = self._head
+    def _carry(self, relay: relay_inside.Relay, loop: asyncio.AbstractEventLoop) -> None:
+        reason = "the head ended it"
         try:
-            async with asyncio.timeout(_CONNECT_S):
-                reader, writer = await asyncio.open_connection(head.host, head.port)
-                try:
-                    _keep_alive(writer)
-                    writer.write(proof_of(head.secret, await reader.readexactly(SECRET_BYTES)))
-                except BaseException:
-                    writer.transport.abort()
-                    raise
-        except (OSError, EOFError) as error:
-            why = str(error) or type(error).__name__
-            raise ConnectionCut(
-                f"the node does not reach the head at {head.host}:{head.port}: {why}"
-            ) from error
-        return reader, writer
-
-
-async def _send(near: asyncio.StreamReader, far: asyncio.StreamWriter) -> None:
-    """Send blocks until the near side ends in any way.
-
-    Raises:
-        ConnectionCut: the far side is gone.
-    """
-    data = b"more"
-    while data:
-        try:
-            data = await near.read(_BLOCK_BYTES)
-        except OSError:
-            data = b""
-        try:
-            far.write(_LENGTH.pack(len(data)) + data)
-            await far.drain()
+            relay.run()
         except OSError as error:
-            raise ConnectionCut(f"the connection between a node and the head was cut: {error}") from error
+            reason = str(error)
+        finally:
+            relay.close()
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(self._note_cut, reason)
+
+    def _note_cut(self, reason: str) -> None:
+        if not self.cut.done():
+            self.cut.set_result(f"the connection between a node and the head was cut: {reason}")
 
 
-async def _receive(far: asyncio.StreamReader, near: asyncio.StreamWriter) -> None:
-    """Write what comes to the near side, until the far side ends or the near side is gone.
-
-    Raises:
-        ConnectionCut: the far side is gone; the near side was aborted.
-    """
-    while True:
-        try:
-            (length,) = _LENGTH.unpack(await far.readexactly(_LENGTH.size))
-            data = await far.readexactly(length)
-        except (OSError, EOFError) as error:
-            near.transport.abort()
-            raise ConnectionCut(f"the connection between a node and the head was cut: {error}") from error
-        try:
-            if not data:
-                near.write_eof()
-                return
-            near.write(data)
-            await near.drain()
-        except OSError:
-            return
+def _greet(head: HeadAddress) -> socket.socket:
+    """Connect to the head, and prove to be its node."""
+    far = socket.create_connection((head.host, head.port), _CONNECT_S)
+    try:
+        with far.makefile("rb") as stream:
+            nonce = stream.read(SECRET_BYTES)
+        far.sendall(proof_of(head.secret, nonce))
+        _keep_alive(far)
+    except BaseException:
+        far.close()
+        raise
+    return far
 
 
-def _keep_alive(writer: asyncio.StreamWriter) -> None:
-    connection = writer.get_extra_info("socket")
+def _keep_alive(connection: socket.socket) -> None:
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in _KEEPALIVE.items():
         if hasattr(socket, name):  # not on every system

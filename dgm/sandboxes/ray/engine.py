@@ -19,15 +19,14 @@ from dgm.errors import DgmError, Infrastructure, UserError
 from dgm.protocols import BuildError, Completed, Mount, SandboxSpec
 from dgm.sandboxes import recipes
 from dgm.sandboxes.choose import choose
-from dgm.sandboxes.engine_address import find_cluster, find_named_engine
-from dgm.sandboxes.image_plans import ImagePlans
+from dgm.sandboxes.engine_address import RAY, find_cluster, find_named_engine
+from dgm.sandboxes.image_store import ImagePlans
 from dgm.sandboxes.probes import DiagnosisRow
 from dgm.sandboxes.ray.cluster import ClusterNode, NodeActor, NodeLost, RayCluster, connect
 from dgm.sandboxes.ray.connection import HeadListener
 from dgm.sandboxes.ray.node import OpenRequest, ShownFolder, describe_build
-from dgm.sandboxes.ray_address import NAME
-from dgm.sandboxes.shown_folders import pack_folders
 from dgm.sandboxes.threads import finish_work
+from dgm.sandboxes.volumes import pack_folders
 
 _START_S = 120.0
 _OPEN_S = 1800.0
@@ -253,7 +252,7 @@ async def diagnose_nodes() -> DiagnosisRow:
     """Return the nodes of the cluster that the environment names as a row for ``dgm doctor``; open no sandbox."""
     usual, texts, total = recipes.load("python").spec({}), [], 0
     try:
-        engine = choose(NAME)
+        engine = choose(RAY)
         assert isinstance(engine, RayEngine)
         for node in await engine.look():
             count = int(min(node.cpus // usual.cpus, node.memory_mb // usual.memory_mb))

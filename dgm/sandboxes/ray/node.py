@@ -25,11 +25,10 @@ from dgm.processes import StandstillWatch
 from dgm.protocols import Mount, Sandbox, SandboxEngine, SandboxSpec, SharedSocket
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.docker import DockerEngine
-from dgm.sandboxes.engine_address import ENGINE
-from dgm.sandboxes.image_plans import Step
+from dgm.sandboxes.engine_address import ENGINE, is_ray_address
+from dgm.sandboxes.image_store import Step
 from dgm.sandboxes.ray.connection import HeadAddress, NodeForwarder
 from dgm.sandboxes.ray.reaper import start_reaper
-from dgm.sandboxes.ray_address import is_ray_address
 from dgm.sandboxes.threads import allow_threads
 
 ACTOR, NODE = "dgm.actor", "dgm.node"

@@ -30,7 +30,7 @@ from dgm.archive.snapshots import from_folder, write_folder
 from dgm.archive.tree import Tree
 from dgm.config import BudgetSettings, LimitSettings, Settings
 from dgm.domain import SEED, Action, ActionId, AgentId, Born, Cost, Entry, Evaluate, Expand, Snapshot
-from dgm.search.run_controller import RunController
+from dgm.search.prepare import RunController
 from dgm.search.loop import Search
 from tests.docker.hostile import suite
 

@@ -8,7 +8,7 @@ from dgm.config import Settings
 from dgm.domain import AgentId, Born, Budget, Entry, Evaluate, Evaluation, Expand, Verdict
 from dgm.exports.scrub import LocalIdentity as Published
 from dgm.search.loop import LoopHooks, Search
-from dgm.search.run_controller import RunController
+from dgm.search.prepare import RunController
 from tests.support.runs.builder import RunBuilder, create_run
 from tests.support.runs.trees import TASKS
 
@@ -126,10 +126,10 @@ def killed_at(run, moment, monkeypatch):
         case "after the ref":
             die_after("name_waiting", run.repository)
         case "after the diff":
-            monkeypatch.setattr("dgm.search.run_controller.ChildProposed", die)
+            die_after("_write_diff", RunController)
         case "before the answer is recorded":
             monkeypatch.setattr(RunController, "append", die)
         case "after the agent's ref":
             die_after("name", run.repository)
         case "before it is tidied":
-            monkeypatch.setattr("dgm.search.run_controller.forget", die)
+            monkeypatch.setattr("dgm.search.prepare.forget", die)

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dgm.archive.events import ActionStarted, ModelCalled, RunStarted, TaskGraded
-from dgm.archive.exchange import AnyReply, AnyRequest
-from dgm.archive.journal import CallWriter
+from dgm.archive.journal import AnyReply, AnyRequest, CallWriter
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import (

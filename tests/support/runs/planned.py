@@ -11,7 +11,7 @@ from dgm.domain import SEED, Action, Evaluate, Snapshot
 from dgm.meta.operators import needs_of
 from dgm.paths import asset
 from dgm.search.loop import Search
-from dgm.search.run_controller import RunController
+from dgm.search.prepare import RunController
 from tests.support.runs.builder import RunBuilder
 
 PATIENT = ("limits.improve_s=900", "limits.check_s=60")

@@ -8,7 +8,7 @@ from dgm.archive.events import RunStarted
 from dgm.domain import Born, Budget, Entry, Evaluate, Evaluation, Stillborn, TaskId, Verdict
 from dgm.errors import Infrastructure
 from dgm.search.loop import LoopHooks, Search
-from dgm.search.run_controller import RunController
+from dgm.search.prepare import RunController
 from tests.support.runs.builder import RunBuilder
 
 TASKS = tuple(TaskId(f"task-{n}") for n in range(8))

@@ -5,7 +5,7 @@ from dgm.archive.events import ActionStarted, AgentStillborn, RunStarted
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import ActionId, AgentId, Born, Budget, Entry, Expand, Stillborn
-from dgm.search.run_controller import RunController
+from dgm.search.prepare import RunController
 
 SETTINGS = Settings(model="offline", gates={"approve": True, "approve_s": 3600.0}, vetting={"syntax": False})
 

@@ -14,7 +14,7 @@ from dgm.domain import Budget, Verdict
 from dgm.errors import UserError
 from dgm.policies.recommend import best_belief
 from dgm.search.loop import LoopHooks, Search
-from dgm.search.run_controller import RunController
+from dgm.search.prepare import RunController
 from dgm.stats import lower_bound
 from tests.support.runs.trees import TASKS, Log, Settings, named
 from tests.unit.search.test_loop import FakeWorker, run, start

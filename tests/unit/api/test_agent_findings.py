@@ -11,7 +11,7 @@ from dgm.domain import Entry
 from dgm.messages import WireProtocol
 from dgm.meta.contract import Contract
 from dgm.protocols import Completed, DryCalls, Work
-from dgm.sandboxes.npm_locks import find_install_scripts
+from dgm.sandboxes.packages import find_install_scripts
 from dgm.worker.agent_check import Inspection, PackagesInstalled
 
 LIMITS = LimitSettings()

@@ -12,11 +12,10 @@ from pathlib import Path
 import pytest
 
 from dgm.archive import adopt as adopting
-from dgm.archive.adopt import adopt, inflate
+from dgm.archive.adopt import adopt, inflate, verify
 from dgm.archive.events import RunStopped, encode
 from dgm.archive.packed import unpack
 from dgm.archive.run import Run, read_config
-from dgm.archive.verifying import verify
 from dgm.domain import SEED
 from dgm.errors import ArchiveCorrupt, UserError
 from tests.support.runs.packable import ask_raw, begin, child, evaluate

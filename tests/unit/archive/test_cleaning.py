@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from dgm.api.cleaning import clean_runs, remove_runs
+from dgm.archive.adopt import verify
 from dgm.archive.cleanup import FILE, FOLDER, OBJECT, clean_run, find_dead_drafts, remove_run
 from dgm.archive.run import Run
-from dgm.archive.verifying import verify
 from dgm.domain import ActionId, Entry
 from dgm.errors import UserError
 from dgm.gateway.leftovers import find_dead_gateways

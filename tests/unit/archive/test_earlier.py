@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from dgm.archive import earlier
+from dgm.archive.adopt import verify
 from dgm.archive.earlier import convert_run
 from dgm.archive.lock import WriterLock
 from dgm.archive.log import FILE
 from dgm.archive.run import Run
-from dgm.archive.verifying import verify
 from dgm.errors import ArchiveBusy, ArchiveCorrupt, UserError
 from tests.support.mounts import read_only
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dgm.archive.exchange import (
+from dgm.archive.journal import (
     complete,
     decode_reply,
     dump,

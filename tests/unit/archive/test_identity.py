@@ -6,8 +6,7 @@ import xml.etree.ElementTree as ET
 import networkx
 import pytest
 
-from dgm.archive.identity import RunIdentity, identity_of
-from dgm.archive.run import Run
+from dgm.archive.run import Run, RunIdentity, identity_of
 from dgm.config import Settings
 from dgm.exports.git import write_source
 from dgm.exports.graph import write_graph

@@ -23,7 +23,7 @@ from dgm.archive.live import (
 )
 from dgm.archive.lock import STOP_FILE, WriterLock
 from dgm.archive.run import Run
-from dgm.archive.spend import CHECK_ROLE
+from dgm.archive.tree import CHECK_ROLE
 from dgm.config import Settings
 from dgm.domain import Usage
 from dgm.errors import ArchiveCorrupt, UserError

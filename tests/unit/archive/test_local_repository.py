@@ -4,11 +4,12 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from dgm.archive.local_repository import LocalRepository
+from dgm.archive.git import LocalRepository
 from dgm.benchmarks.mining.history import History
 from dgm.domain import Entry
 from dgm.errors import UserError
@@ -145,6 +146,20 @@ def test_ordinary_forms_are_read(
     repo: Path, tmp_path: Path, kind: Callable[[Path, Path], Path], length: int
 ) -> None:
     assert steps(kind(repo, tmp_path)) == length
+
+
+@pytest.mark.timeout(30)
+def test_threads_get_their_own_objects(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    contents = {f"{number}": str(number).encode() * 20_000 * (number % 3 + 1) for number in range(40)}
+    for name, data in contents.items():
+        (tmp_path / name).write_bytes(data)
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-qm", "many")
+    history = History(tmp_path)
+    with ThreadPoolExecutor(4) as threads:
+        read = threads.map(lambda name: history.file(history.head, name), [*contents] * 3)
+        assert list(read) == [*contents.values()] * 3
 
 
 def test_ids_of_64_digits_are_refused(tmp_path: Path) -> None:

@@ -309,7 +309,7 @@ def put(git: Path, kind: str, data: bytes) -> str:
 def test_trees_that_name_each_other_many_times_have_an_end(
     repository: AgentRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dgm.archive.repository.MAX_FILES", 100)
+    monkeypatch.setattr("dgm.archive.git.MAX_FILES", 100)
     git = tmp_path / "agents.git"
     below = put(git, "tree", b"100644 f\0" + bytes.fromhex(put(git, "blob", b"x" * 1000)))
     for _ in range(12):

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from dgm.analysis.lineage import Lineage
+from dgm.archive.adopt import check_descent
 from dgm.archive.durable import make_runs_folder
 from dgm.archive.events import ActionStarted, RunStarted, TaskGraded
-from dgm.archive.exchange import dump, request_record
 from dgm.archive.finding import find_run
+from dgm.archive.journal import dump, request_record
 from dgm.archive.run import Run
-from dgm.archive.verifying import check_descent
 from dgm.domain import (
     SEED,
     ActionId,

@@ -6,8 +6,7 @@ import pytest
 
 from dgm.archive.events import ActionStarted, CallBooked, CallStarted, ModelCalled, ModelLearned
 from dgm.archive.run import Run
-from dgm.archive.spend import CHECK_ROLE, Spend
-from dgm.archive.tree import Tree
+from dgm.archive.tree import CHECK_ROLE, Spend, Tree
 from dgm.domain import SEED, ActionId, Evaluate, TaskId, Usage
 from dgm.gateway.journal import RunJournal
 from dgm.messages import BegunCall, CallKey, CutCall, PaidCall, WireProtocol, WireReply, WireRequest

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from dgm.archive.this_machine import _FIRST_PID_NAMESPACE as OUTSIDE
-from dgm.archive.this_machine import _find_linux_id, boot, machine_name, pid_space
+from dgm.archive.lock import _FIRST_PID_NAMESPACE as OUTSIDE
+from dgm.archive.lock import _find_linux_id, boot, machine_name, pid_space
 
 ONE, TWO = "0123456789abcdef" * 2, "fedcba9876543210" * 2
 CONTAINER = OUTSIDE + 7
@@ -74,7 +74,9 @@ def test_without_any_id_names_count_on_one_machine_only(monkeypatch):
     assert pid_space().startswith("a-host/")
 
 
-LOOK = "from dgm.archive.this_machine import pid_space, machine_name, boot; print(pid_space(), machine_name(), boot())"
+LOOK = (
+    "from dgm.archive.lock import pid_space, machine_name, boot; print(pid_space(), machine_name(), boot())"
+)
 
 
 @pytest.mark.starts_processes

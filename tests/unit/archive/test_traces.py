@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from dgm.archive.events import Event, TaskGraded
-from dgm.archive.log import Log
-from dgm.archive.traces import Traces, shorten_data
+from dgm.archive.log import Log, Traces, shorten_data
 from dgm.domain import SEED, ActionId, Cost, Digest, Evaluation, TaskId, Verdict
 from dgm.errors import ArchiveCorrupt, DgmError
 

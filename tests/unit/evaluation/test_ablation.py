@@ -4,7 +4,7 @@ import pytest
 
 from dgm.domain import AgentId, Evaluation, TaskId, Usage, Verdict
 from dgm.evaluation.ablation import Effect, fewest_tasks, judge_parts, tasks_to_show
-from dgm.evaluation.results import AgentResult
+from dgm.evaluation.schedule import AgentResult
 from dgm.stats import mcnemar
 
 

@@ -24,11 +24,10 @@ from dgm.evaluation.control import (
     plan_control,
     read_attempts,
 )
-from dgm.evaluation.results import compare_agents
-from dgm.evaluation.schedule import CONTROL, EvaluationProgress, enter_agent
+from dgm.evaluation.schedule import CONTROL, EvaluationProgress, compare_agents, enter_agent
 from dgm.replay.decisions import decide_again
 from dgm.search.loop import LoopHooks, Search
-from dgm.search.run_controller import RunController
+from dgm.search.prepare import RunController
 from dgm.views.holdout import ControlView, read_holdout
 from tests.support.runs.paid import small
 

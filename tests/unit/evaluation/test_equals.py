@@ -15,7 +15,7 @@ import pytest
 from dgm.archive.events import RunStarted
 from dgm.config import Settings
 from dgm.domain import SEED, ActionId, Born, Budget, Verdict
-from dgm.evaluation.results import Comparison, compare_verdicts
+from dgm.evaluation.schedule import Comparison, compare_verdicts
 from dgm.search.loop import LoopHooks, Search
 from dgm.simulation import virtual
 from dgm.simulation.policies import open_contender

@@ -24,8 +24,7 @@ from dgm.domain import (
 )
 from dgm.errors import AgentFault, UserError
 from dgm.evaluation.predictions import Grader, check_known, export_patches, read_predictions, swebench_report
-from dgm.evaluation.results import collect_results
-from dgm.evaluation.schedule import EvaluationPlan, EvaluationProgress, Schedule, enter
+from dgm.evaluation.schedule import EvaluationPlan, EvaluationProgress, Schedule, collect_results, enter
 from tests.support.suite_on_disk import TASK, NoEngine, make_suite
 
 pytestmark = pytest.mark.starts_processes

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from dgm.archive.adopt import verify
 from dgm.archive.events import ActionStarted, ModelCalled, encode
 from dgm.archive.finding import find_run
 from dgm.archive.journal import CallReader
 from dgm.archive.packed import unpack
 from dgm.archive.run import Run
-from dgm.archive.verifying import verify
 from dgm.domain import SEED, ActionId, Evaluate, TaskId
 from dgm.errors import ArchiveCorrupt, UserError
 from dgm.exports.pack import pack

@@ -2,11 +2,11 @@
 
 import pytest
 
+from dgm.archive.adopt import verify
 from dgm.archive.events import CallBooked, CallStarted, ModelCalled
 from dgm.archive.journal import CallReader
 from dgm.archive.packed import unpack
 from dgm.archive.run import Run
-from dgm.archive.verifying import verify
 from dgm.errors import ArchiveCorrupt
 from dgm.exports.pack import pack
 from dgm.gateway.journal import RunJournal

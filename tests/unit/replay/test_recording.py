@@ -11,7 +11,7 @@ from dgm.domain import ActionId, Entry, Expand, Usage
 from dgm.errors import DgmError
 from dgm.gateway.journal import RunJournal
 from dgm.messages import CallKey, Message, PaidCall, Reply, Request, Role
-from dgm.replay.recording import ReplayJournal, ReplayRun, make_recorded_models
+from dgm.replay.again import ReplayJournal, ReplayRun, make_recorded_models
 from dgm.search.prepare import AgentIndex
 from tests.support.runs.replayed import MadeUp, session
 from tests.support.runs.trees import named

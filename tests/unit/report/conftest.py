@@ -10,7 +10,7 @@ from rich.console import Console
 
 from dgm.archive.run import Run
 from dgm.domain import Verdict
-from dgm.evaluation.results import Comparison, compare_verdicts
+from dgm.evaluation.schedule import Comparison, compare_verdicts
 from dgm.views.report import ReportView
 from tests.support.runs.hostile import hostile_folder  # noqa: F401  (a fixture)
 from tests.support.runs.paid import small

@@ -5,7 +5,7 @@ import pytest
 from dgm.archive.events import TaskGraded
 from dgm.domain import AgentId, Evaluate, Evaluation, Tally, TaskId, Usage, Verdict
 from dgm.evaluation.control import Unit
-from dgm.evaluation.results import compare_verdicts
+from dgm.evaluation.schedule import compare_verdicts
 from dgm.render import report_text
 from dgm.stats import mcnemar_power, tasks_needed
 from dgm.views.holdout import Answer, ControlView, HoldoutView, paired_fields

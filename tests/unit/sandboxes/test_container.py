@@ -4,7 +4,7 @@ from pathlib import Path
 
 from dgm.protocols import SandboxSpec, SharedSocket
 from dgm.sandboxes.container import ContainerBase, Shown, creation_arguments
-from dgm.sandboxes.shown_folders import ShownFolder
+from dgm.sandboxes.volumes import ShownFolder
 
 BASE = ContainerBase("image", "python", 10001)
 

@@ -6,7 +6,7 @@ import pytest
 
 from dgm.domain import Entry
 from dgm.errors import UserError
-from dgm.sandboxes.image_plans import ImagePlans
+from dgm.sandboxes.image_store import ImagePlans
 
 CONTEXT = {"Dockerfile": Entry(b"FROM dgm/python\n")}
 

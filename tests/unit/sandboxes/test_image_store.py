@@ -1,6 +1,5 @@
 """Images go when nobody uses them, Dockerfiles are built on recipes, and fetch nothing without a network."""
 
-import hashlib
 import os
 import time
 from types import SimpleNamespace
@@ -10,9 +9,9 @@ import pytest
 
 from dgm.domain import Entry
 from dgm.errors import UserError
-from dgm.sandboxes import recipes, uses
+from dgm.sandboxes import recipes
+from dgm.sandboxes.engine_client import UNUSED_S, find_last_use, note_of, note_use
 from dgm.sandboxes.image_store import AGENT, ImageStore, refuse_addresses, split_tag
-from dgm.sandboxes.uses import UNUSED_S, note_use
 
 NOW = time.time()
 LONG_AGO = NOW - 2 * UNUSED_S
@@ -57,7 +56,7 @@ def _notes(tmp_path, monkeypatch):
 
 def set_use(tag, when):
     note_use(tag)
-    os.utime(uses._note_of(tag), (when, when))
+    os.utime(note_of(tag), (when, when))
 
 
 def test_what_was_not_used_for_a_week_is_removed_and_nobody_elses_image():
@@ -85,17 +84,7 @@ def test_an_old_image_that_was_used_lately_is_kept_until_its_week_is_over():
     assert [image.tag for image in store.list_images([AGENT])] == []
     store = ImageStore(Client({"dgm/task:old": LONG_AGO}))
     assert store.collect_unused(time.time() + UNUSED_S + 60) == ["dgm/task:old"]
-    assert uses.find_last_use("dgm/task:old") == 0.0
-
-
-def test_a_use_that_an_earlier_version_noted_counts(tmp_path):
-    client = Client(dict.fromkeys(("dgm/agent:1", "dgm/agent:2", "dgm/instance:1"), LONG_AGO))
-    task = hashlib.sha256(b"dgm/instance:1").hexdigest()[:32]
-    for note in ("agent-images/1", f"instance-images/used/{task}.json"):
-        path = tmp_path / "dgm" / note
-        path.parent.mkdir(parents=True)
-        path.touch()
-    assert ImageStore(client).collect_unused() == ["dgm/agent:2"]
+    assert find_last_use("dgm/task:old") == 0.0
 
 
 def test_an_image_with_a_container_is_kept():

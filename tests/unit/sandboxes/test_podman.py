@@ -7,9 +7,8 @@ import pytest
 
 from dgm.errors import UserError
 from dgm.protocols import SandboxSpec
-from dgm.sandboxes.container import ContainerBase, Shown, creation_arguments
+from dgm.sandboxes.container import ContainerBase, Shown, adapt_to_podman, creation_arguments, strip_registry
 from dgm.sandboxes.engine_address import parse_address
-from dgm.sandboxes.podman import adapt_creation, strip_registry
 
 FAR = parse_address("ssh://far", "--engine")
 LOCAL = parse_address("unix:///run/podman/podman.sock", "")
@@ -23,21 +22,21 @@ def arguments():
 
 
 def test_everything_else_confines_as_in_docker(arguments):
-    made = adapt_creation(arguments, LOCAL)
+    made = adapt_to_podman(arguments, LOCAL)
     assert made.keys() == arguments.keys()
     changed = {name for name in made if made[name] != arguments[name]}
     assert changed == {"security_opt", "tmpfs", "ulimits"}
 
 
 def test_the_seccomp_profile_is_a_file(arguments):
-    security = adapt_creation(arguments, LOCAL)["security_opt"]
+    security = adapt_to_podman(arguments, LOCAL)["security_opt"]
     (profile,) = [each for each in security if each.startswith("seccomp=")]
     assert json.loads(Path(profile.removeprefix("seccomp=")).read_text())["defaultAction"] == "SCMP_ACT_ERRNO"
     assert "no-new-privileges" in security
 
 
 def test_a_tmpfs_keeps_its_size_without_options_that_podman_refuses(arguments):
-    made = adapt_creation(arguments, LOCAL)["tmpfs"]
+    made = adapt_to_podman(arguments, LOCAL)["tmpfs"]
     assert made.keys() == arguments["tmpfs"].keys()
     for target, options in made.items():
         before, after = arguments["tmpfs"][target].split(","), options.split(",")
@@ -49,7 +48,7 @@ def test_a_tmpfs_keeps_its_size_without_options_that_podman_refuses(arguments):
 
 def test_a_podman_elsewhere_is_refused(arguments):
     with pytest.raises(UserError, match=r"^Podman at ssh://far \(--engine\) would use .* seccomp profile"):
-        adapt_creation(arguments, FAR)
+        adapt_to_podman(arguments, FAR)
 
 
 @pytest.mark.parametrize(

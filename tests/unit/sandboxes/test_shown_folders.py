@@ -9,7 +9,7 @@ import pytest
 
 from dgm.errors import Infrastructure
 from dgm.protocols import Mount
-from dgm.sandboxes.shown_folders import pack_folders
+from dgm.sandboxes.volumes import pack_folders
 
 
 def packed(folder):

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import docker
 import pytest
 
-from dgm.sandboxes.uses import UNUSED_S, note_use
+from dgm.sandboxes.engine_client import UNUSED_S, note_use
 from dgm.sandboxes.volumes import VolumeStore, collect
 
 FILLED = "dgm.volume.filled"

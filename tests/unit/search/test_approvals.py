@@ -6,6 +6,7 @@ import logging
 import pytest
 
 from dgm.analysis.budgets import Reason
+from dgm.archive.adopt import verify
 from dgm.archive.approvals import (
     FOLDER,
     MOST_BYTES,
@@ -17,12 +18,11 @@ from dgm.archive.approvals import (
 from dgm.archive.events import AgentBorn, AgentStillborn, ChildProposed, RunStarted, TaskGraded
 from dgm.archive.packed import unpack
 from dgm.archive.run import Run
-from dgm.archive.verifying import verify
 from dgm.domain import ActionId, AgentId, Born, Budget, Entry
 from dgm.errors import ArchiveCorrupt
 from dgm.exports.pack import pack
 from dgm.search.loop import Search
-from dgm.search.run_controller import RunController
+from dgm.search.prepare import RunController
 from tests.support.runs.approving import (
     NOBODY,
     Killed,
@@ -247,7 +247,7 @@ def test_a_file_that_is_no_answer_is_said_once_and_changes_nothing(run, text, ca
         if run.tree.evaluations == 9:
             (run.folder / FOLDER / "1").write_text("No, thanks: not this one\n")
 
-    with caplog.at_level(logging.WARNING, "dgm.search.run_controller"):
+    with caplog.at_level(logging.WARNING, "dgm.search.prepare"):
         searched(run, 1, hear)
     assert len(caplog.records) == (1 if text.strip() else 0)
     dead = events(run, AgentStillborn)[0].outcome

@@ -5,7 +5,7 @@ import pytest
 from dgm.config import resolve
 from dgm.domain import Budget
 from dgm.models.pricing import Price, TokenRates
-from dgm.search.costs import EvaluationSample, compute_reach, max_evaluation_usd, max_remaining_usd
+from dgm.search.start import EvaluationSample, compute_reach, max_evaluation_usd, max_remaining_usd
 
 TRIES = [EvaluationSample(0.03, 60.0), EvaluationSample(0.05, 100.0)]
 

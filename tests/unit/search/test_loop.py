@@ -37,7 +37,7 @@ from dgm.domain import (
 from dgm.errors import Infrastructure
 from dgm.processes import StandstillWatch
 from dgm.search.loop import LoopHooks, Search
-from dgm.search.run_controller import RunController
+from dgm.search.prepare import RunController
 from tests.support.runs.trees import TASKS, named
 
 pytestmark = pytest.mark.starts_processes

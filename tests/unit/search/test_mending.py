@@ -2,7 +2,6 @@
 
 import pytest
 
-from dgm.archive.changes import diff_tables, format_assignments, merge_tables
 from dgm.archive.events import (
     CallRefused,
     RunChanged,
@@ -10,14 +9,19 @@ from dgm.archive.events import (
     VerdictWithdrawn,
 )
 from dgm.archive.history import evaluations_of
-from dgm.archive.run import Run
+from dgm.archive.run import Run, diff_tables, format_assignments, merge_tables
 from dgm.config import Settings, resolve
 from dgm.domain import SEED, ActionId, Evaluate, Evaluation, Expand, Usage, Verdict
 from dgm.errors import ArchiveCorrupt
 from dgm.messages import Message, Reply, Request, Role
 from dgm.replay.again import find_graded
-from dgm.search.mending import change_event, withdraw_refused_verdicts
-from dgm.search.start import current_settings_at, group_by_settings, settings_of
+from dgm.search.start import (
+    change_event,
+    current_settings_at,
+    group_by_settings,
+    settings_of,
+    withdraw_refused_verdicts,
+)
 from dgm.views.reproduction import read_reproduction
 from dgm.views.tasks import TaskView
 from tests.support.runs.paid import TASKS, PaidRun

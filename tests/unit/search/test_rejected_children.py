@@ -2,10 +2,10 @@
 
 import pytest
 
+from dgm.archive.adopt import verify
 from dgm.archive.approvals import ApprovalAnswer, put_answer
 from dgm.archive.packed import unpack
 from dgm.archive.run import Run
-from dgm.archive.verifying import verify
 from dgm.domain import ActionId, Born, Stillborn
 from dgm.errors import ArchiveCorrupt
 from dgm.exports.pack import pack

@@ -9,7 +9,7 @@ from dgm.archive.events import RunPaused
 from dgm.config import LimitSettings
 from dgm.errors import Infrastructure
 from dgm.search.loop import LoopHooks, Search
-from dgm.search.run_controller import RunController
+from dgm.search.prepare import RunController
 from tests.support.runs.approving import Maker, Plan, founded, settings
 
 pytestmark = pytest.mark.starts_processes

@@ -10,7 +10,7 @@ from dgm.analysis.budgets import Reason
 from dgm.archive.history import state
 from dgm.archive.live import stop_run
 from dgm.search.loop import AT_ONCE, LoopHooks, Search, perform_until_stopped
-from dgm.search.run_controller import RunController
+from dgm.search.prepare import RunController
 from tests.support.runs.approving import Maker, Plan, founded, settings
 
 pytestmark = pytest.mark.starts_processes

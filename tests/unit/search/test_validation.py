@@ -14,7 +14,7 @@ from dgm.errors import UserError
 from dgm.policies.registry import open_policy
 from dgm.protocols import Needs
 from dgm.search.loop import Search
-from dgm.search.run_controller import RunController
+from dgm.search.prepare import RunController
 from tests.support.runs.trees import TASKS
 from tests.unit.search.test_loop import FakeWorker, events, run, start  # noqa: F401  (``run`` is a fixture)
 

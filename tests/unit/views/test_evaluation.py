@@ -5,7 +5,7 @@ from rich.console import Console
 
 from dgm.analysis.budgets import Reason
 from dgm.domain import AgentId, Evaluation, Task, TaskId, Usage, Verdict
-from dgm.evaluation.results import AgentResult, compare_first_attempts
+from dgm.evaluation.schedule import AgentResult, compare_first_attempts
 from dgm.render.evaluation_text import incomplete_text, render_evaluation
 from dgm.views.evaluation import AgentEvaluation, EvaluationView, PairedTallies
 from dgm.views.values import UsageView

@@ -10,7 +10,7 @@ from dgm.benchmarks.environments import Environment
 from dgm.gateway.lease import CallLimits, ModelNames
 from dgm.meta.contract import Contract
 from dgm.protocols import Job, JobKind
-from dgm.worker.job_files import Supply, job_terms, launch_record
+from dgm.worker.supplies import Supply, job_terms, launch_record
 
 
 def terms(actions, takes_tools):

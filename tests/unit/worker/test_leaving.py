@@ -14,7 +14,7 @@ from dgm.errors import AgentFault
 from dgm.gateway.launcher import make_repository
 from dgm.meta.contract import read_contract
 from dgm.protocols import Completed
-from dgm.sandboxes.comparison import patch_of
+from dgm.sandboxes.transfer import patch_of
 from dgm.worker.leaving import (
     NEVER_COMMITTED,
     drop_ignored_files,

@@ -14,7 +14,7 @@ from dgm.errors import AgentFault
 from dgm.meta.novelty import check_novel
 from dgm.protocols import Brief, Member
 from dgm.search.prepare import AgentIndex
-from dgm.worker.expand import edits_before
+from dgm.worker.worker import edits_before
 from tests.support.runs.trees import TASKS
 
 pytestmark = pytest.mark.starts_processes

@@ -9,7 +9,7 @@ import pytest
 
 from dgm.meta.contract import Contract
 from dgm.protocols import Completed
-from dgm.worker.job_files import glob_pattern, read_own_trajectory
+from dgm.worker.supplies import glob_pattern, read_own_trajectory
 
 pytestmark = pytest.mark.starts_processes
 

@@ -10,7 +10,7 @@ import pytest
 from dgm.archive.repository import patch
 from dgm.domain import Entry
 from dgm.errors import UserError
-from dgm.worker.user_repository import apply_command, find_ignored_around, user_files, write_back
+from dgm.worker.solving import apply_command, find_ignored_around, user_files, write_back
 from tests.unit.worker.test_leaving import git, write
 
 pytestmark = pytest.mark.starts_processes
