@@ -66,7 +66,7 @@ def read_log(folder):
                     log.tokens[log.started[action, number]] += usage.tokens
                 case ModelLearned(usage=usage):
                     log.checks += usage.calls
-        return log, run.tree.spend, len(run.tree.model_calls.cut), len(run.tree.evaluations)
+        return log, run.tree.spend, len(run.tree.model_calls.cut), run.tree.evaluations
 
 
 def asked_of(server, since=0):
