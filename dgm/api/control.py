@@ -4,9 +4,9 @@ Requests and answers are files beside the run's log, which the process that perf
 """
 
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal
 
-from dgm.archive.approvals import ApprovalAnswer, UnreadableApproval, WaitingChild, put_answer, read_answer
+from dgm.archive.approvals import ApprovalAnswer, UnreadableApproval, put_answer, read_answer
 from dgm.archive.events import ActionLost, AgentBorn, AgentStillborn
 from dgm.archive.finding import find_run
 from dgm.archive.history import writer
@@ -15,6 +15,7 @@ from dgm.archive.run import Run, RunKind
 from dgm.domain import ActionId
 from dgm.errors import UserError
 from dgm.render.safe import one_line
+from dgm.views.agents import WaitingChildView
 from dgm.views.values import View
 
 REASON_CELLS = 300
@@ -47,59 +48,6 @@ def stop(run: str | Path, *, now: bool = False) -> StopView:
     if holder is None:
         return StopView(run=name, stopped=False)
     return StopView(run=name, stopped=True, pid=holder.pid, host="" if holder.is_reachable else holder.host)
-
-
-class WaitingChildView(View):
-    """A child that is ready to be born once the user approves it."""
-
-    child: int
-    """Number of the action that made it."""
-    parents: tuple[int, ...]
-    operator: str
-    rationale: str
-    """Why it was made, in the words of a model."""
-    commit: str
-    files: int
-    """Changed files, against the first parent."""
-    added: int
-    """Added lines."""
-    removed: int
-    """Removed lines."""
-    since: float
-    """Unix time."""
-    until: float | None
-    """Unix time when nobody is waited for any longer; None: without end."""
-    answer: Literal["yes", "no"] | None
-    """An answer that the search has not read yet."""
-    reason: str
-    fault: str
-    """Why the file of its answer holds none; empty if it is in order."""
-
-    @classmethod
-    def load(cls, run: Run, action: ActionId, waiting: WaitingChild) -> Self:
-        """Return the view of a child that waits."""
-        child, limit_s = waiting.child, run.config["settings"]["gates"]["approve_s"]
-        lines = read_patch(run, action).split(b"\n")
-        answer, fault = None, ""
-        try:
-            answer = read_answer(run.folder, action)
-        except UnreadableApproval as error:
-            fault = str(error)
-        return cls(
-            child=action,
-            parents=child.parents,
-            operator=child.operator,
-            rationale=child.rationale,
-            commit=child.commit,
-            files=sum(line.startswith(b"diff --git ") for line in lines),
-            added=sum(line.startswith(b"+") and not line.startswith(b"+++ ") for line in lines),
-            removed=sum(line.startswith(b"-") and not line.startswith(b"--- ") for line in lines),
-            since=waiting.since,
-            until=None if limit_s is None else waiting.since + limit_s,
-            answer=None if answer is None else "yes" if answer.yes else "no",
-            reason=answer.reason if answer else "",
-            fault=fault,
-        )
 
 
 class ApprovalView(View):
@@ -166,12 +114,6 @@ def approve_child(
         answered=child,
         replaced=replaced,
     )
-
-
-def read_patch(run: Run, action: ActionId) -> bytes:
-    """Return a waiting child's change against its first parent."""
-    child = run.tree.waiting[action].child
-    return run.repository.diff(run.tree.agents[child.parents[0]].commit, child.commit)
 
 
 def describe_decided(run: Run, action: ActionId) -> str:

@@ -7,10 +7,10 @@ from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanag
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from dgm import assemble
-from dgm.analysis.best import find_agent
+from dgm.analysis.agents import find_agent
 from dgm.api.agents import RunAgent
 from dgm.api.arguments import (
     SettingValues,
@@ -74,7 +74,7 @@ GRADED = "predictions"
 """Operator of the entry that stands for predictions."""
 REPORT = "report.json"
 """SWE-bench's report in the evaluation's folder."""
-SplitName = Literal["search", "promotion", "holdout", "all"]
+SplitName = Literal["search", "holdout", "all"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -595,5 +595,5 @@ def _parse_split(name: str) -> Split | None:
     try:
         return Split(name)
     except ValueError as error:
-        names = ", ".join(split.value for split in Split)
-        raise UserError(f"{name!r} is none of {names}, all", argument="split") from error
+        names = ", ".join(get_args(SplitName))
+        raise UserError(f"{name!r} is none of {names}", argument="split") from error

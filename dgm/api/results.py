@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from dgm.analysis.best import best_of
+from dgm.analysis.agents import best_of
 from dgm.analysis.budgets import Ending
 from dgm.api.agents import RunAgent, number_of
-from dgm.api.control import ApprovalView, WaitingChildView, approve_child
+from dgm.api.control import ApprovalView, approve_child
 from dgm.api.exporting import export
 from dgm.api.records import Records, records_of
 from dgm.api.replaying import replay
@@ -21,7 +21,7 @@ from dgm.archive.run import Run
 from dgm.domain import SEED, Usage
 from dgm.exports.tables import EVALUATIONS, SPEND, Cell, ExportTable
 from dgm.exports.targets import Exported
-from dgm.views.agents import AgentRow, TreeView
+from dgm.views.agents import AgentRow, TreeView, WaitingChildView
 from dgm.views.events import EventView, read_events
 from dgm.views.run import RunView
 

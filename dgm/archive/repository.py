@@ -24,7 +24,7 @@ from dgm.archive.git import (
     run_git,
 )
 from dgm.archive.lock import error_of_write
-from dgm.archive.snapshots import FILE, LINK, PROGRAM, storable
+from dgm.archive.snapshots import storable
 from dgm.domain import ActionId, AgentId, CommitId, Snapshot
 from dgm.errors import ArchiveCorrupt, Infrastructure
 
@@ -260,8 +260,6 @@ def applying_patch(before: Snapshot, after: Snapshot) -> bytes:
         ArchiveCorrupt: the patch does not apply, or gives a different result; one line.
         UserError: a name is invalid in a folder, or git is not installed.
     """
-    if any(entry.mode not in (FILE, PROGRAM, LINK) for entry in after.values()):
-        raise ArchiveCorrupt("it gives another source")
     with _scratch_commits(before, after) as (scratch, commits):
         if not commits:
             return b""

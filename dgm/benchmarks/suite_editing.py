@@ -242,24 +242,21 @@ class SplitBy(StrEnum):
 
 
 def choose_splits(
-    facts: Sequence[TaskFacts], holdout: float, promotion: float, by: SplitBy, seed: int
+    facts: Sequence[TaskFacts], holdout: float, by: SplitBy, seed: int
 ) -> Mapping[TaskId, Split]:
-    """Return the new split of each task: about these shares, and at least one task to search on and one to hold out.
+    """Return the new split of each task: about this share, and at least one task to search on and one to hold out.
 
     Args:
         facts: of all tasks.
         holdout: share that reports are made on, above 0 and below 1.
-        promotion: share that accepts or rejects agents, from 0.
-        by: the way. By time the promotion tasks lie between the others.
+        by: the way.
         seed: of what is chosen by chance.
 
     Raises:
         UserError: the tasks cannot be split so; the message says why.
     """
-    if not (0 < holdout < 1 and 0 <= promotion < 1 and holdout + promotion < 1):
-        raise UserError(
-            f"holdout {holdout:g} and promotion {promotion:g}: must be shares that leave some tasks for search"
-        )
+    if not 0 < holdout < 1:
+        raise UserError(f"{holdout:g}: must be a share that leaves some tasks for search", argument="holdout")
     match by:
         case SplitBy.TIME:
             days = _group(facts, by, lambda task: task.day, "has no date ([provenance] in task.toml)")
@@ -271,7 +268,7 @@ def choose_splits(
             groups = [repos[name] for name in names]
         case SplitBy.RANDOM:
             groups = _shuffle_kinds(facts, seed)
-    return _cut(groups, holdout, promotion)
+    return _cut(groups, holdout)
 
 
 def _group(
@@ -303,23 +300,18 @@ def _shuffle_kinds(facts: Sequence[TaskFacts], seed: int) -> list[list[TaskId]]:
     return [[task] for _, _, task in sorted(ranked)]
 
 
-def _cut(groups: Sequence[Sequence[TaskId]], holdout: float, promotion: float) -> Mapping[TaskId, Split]:
-    """Return the splits of groups that stay together: search, then promotion, then holdout, from the beginning."""
+def _cut(groups: Sequence[Sequence[TaskId]], holdout: float) -> Mapping[TaskId, Split]:
+    """Return the splits of groups that stay together; the last ones are held out."""
     sizes = [0]
     for group in groups:
         sizes.append(sizes[-1] + len(group))
     total, last = sizes[-1], len(groups)
     first_held = min(range(1, last), key=lambda cut: abs(total - sizes[cut] - holdout * total))
-    low = 1 if promotion else first_held
-    first_tried = min(
-        range(low, first_held + 1), key=lambda cut: abs(sizes[first_held] - sizes[cut] - promotion * total)
-    )
-    bounds = (
-        (Split.SEARCH, 0, first_tried),
-        (Split.PROMOTION, first_tried, first_held),
-        (Split.HOLDOUT, first_held, last),
-    )
-    return {task: split for split, begin, end in bounds for group in groups[begin:end] for task in group}
+    return {
+        task: Split.SEARCH if number < first_held else Split.HOLDOUT
+        for number, group in enumerate(groups)
+        for task in group
+    }
 
 
 _TEXTS: Mapping[str, Callable[[TaskFacts], Collection[str]]] = {

@@ -2,15 +2,12 @@
 
 import sys
 import time
-from collections.abc import Iterator
 
 from dgm.api.control import (
     REASON_CELLS,
     ApprovalView,
-    WaitingChildView,
     approve_child,
     describe_decided,
-    read_patch,
 )
 from dgm.api.control import approve as approve_run
 from dgm.archive.finding import find_run
@@ -18,8 +15,9 @@ from dgm.archive.run import Run
 from dgm.cli.app import derive
 from dgm.cli.output import show_patch
 from dgm.domain import ActionId
-from dgm.render import fmt
 from dgm.render.safe import one_line
+from dgm.render.text import waiting_child_lines
+from dgm.views.agents import WaitingChildView, read_waiting_patch
 
 
 def _print_view(view: ApprovalView) -> None:
@@ -30,24 +28,11 @@ def _print_view(view: ApprovalView) -> None:
     elif view.children and sys.stdin.isatty() and sys.stdout.isatty():
         _ask_each_child(view)
     else:
-        lines = [line for child in view.children for line in _child_lines(child, time.time())]
+        lines = [line for child in view.children for line in waiting_child_lines(child, time.time())]
         sys.stdout.write("\n".join(lines or [f"{view.run}: no child waits"]) + "\n")
 
 
 approve = derive(approve_run, _print_view)
-
-
-def _child_lines(child: WaitingChildView, now: float) -> Iterator[str]:
-    parents = " and ".join(map(str, child.parents))
-    size = f"{fmt.count(child.files, 'file')}, +{child.added} -{child.removed}"
-    left = "" if child.until is None else f", {fmt.duration(child.until - now)} left"
-    waits = f"waits for {fmt.duration(now - child.since)}{left}"
-    yield f"child {child.child} of {parents} ({one_line(child.operator, 80)}): {size}; {waits}"
-    yield f"  {one_line(child.rationale, 200)}"
-    if child.answer:
-        yield f"  answered already, and not read yet: {one_line(f'{child.answer} {child.reason}', 120)}"
-    if child.fault:
-        yield f"  no answer: {one_line(child.fault, 200)}"
 
 
 def _ask_each_child(view: ApprovalView) -> None:
@@ -62,8 +47,8 @@ def _ask_each_child(view: ApprovalView) -> None:
             child = WaitingChildView.load(run, action, run.tree.waiting[action])
             if child.answer:
                 continue
-            sys.stdout.write("\n".join(_child_lines(child, time.time())) + "\n")
-            show_patch(read_patch(run, action))
+            sys.stdout.write("\n".join(waiting_child_lines(child, time.time())) + "\n")
+            show_patch(read_waiting_patch(run, action))
             key = _ask("yes, no, skip or quit [y/n/s/q]", ("y", "n", "s", "q"))
             if key == "q":
                 break

@@ -8,14 +8,15 @@ from pathlib import Path
 
 from rich.text import Text
 
-from dgm.analysis.best import find_agent
+from dgm.analysis.agents import find_agent
 from dgm.archive.finding import find_run
 from dgm.archive.run import Run
 from dgm.cli.app import print_json
 from dgm.cli.output import print_json_line, print_lines, print_view, show_patch, terminal, terminal_width
+from dgm.domain import ActionId
 from dgm.errors import UserError
 from dgm.render import text
-from dgm.views.agents import AgentView, DiffView, LineageView, TreeView
+from dgm.views.agents import AgentView, DiffView, LineageView, TreeView, WaitingChildView, read_waiting_patch
 from dgm.views.events import EventView, read_events
 from dgm.views.run import RunReader, RunView
 from dgm.views.run_list import RunListView
@@ -69,7 +70,7 @@ def show(
 
     Args:
         run: A run: its name, folder or .dgm file.
-        agent: An id, "best", "seed" or a commit. The options default to the best agent.
+        agent: An id, "best", "seed", a commit or a waiting child. The options default to the best agent.
         other: With --diff, the agent to compare with (default: the parent).
         diff: Print what the agent changes against OTHER.
         lineage: Print the steps from the seed to the agent; with --diff also their changes.
@@ -87,6 +88,15 @@ def show(
         if agent is None and not (diff or lineage or task is not None):
             _print_tree(TreeView.load(source), json=json)
             return
+        number = int(agent) if agent and agent.isdecimal() else -1
+        if (
+            number in source.tree.waiting
+            and number >= len(source.tree.agents)
+            and not lineage
+            and task is None
+        ):
+            _show_waiting(source, ActionId(number), diff=diff, json=json)
+            return
         chosen = find_agent(source, "best" if agent is None else agent)
         if task is not None:
             from dgm.views.tasks import AgentTaskView  # loads the protocols of models
@@ -102,6 +112,17 @@ def show(
         else:
             view = AgentView.load(source, chosen)
             print_json(view) if json else print_view(text.render_agent(view))
+
+
+def _show_waiting(run: Run, child: ActionId, *, diff: bool, json: bool) -> None:
+    """Print a child that waits for approval and its change; ``diff`` prints the change alone."""
+    view = WaitingChildView.load(run, child, run.tree.waiting[child])
+    if json:
+        print_json(view)
+        return
+    if not diff:
+        sys.stdout.writelines(f"{line}\n" for line in text.waiting_child_lines(view, time.time()))
+    show_patch(read_waiting_patch(run, child))
 
 
 def _holds_runs(folder: Path) -> bool:

@@ -3,12 +3,14 @@
 Exit codes: 0 done, 1 failed, 2 usage, configuration or a damaged run, 3 budget spent before the goal, 130 interrupted.
 """
 
-import contextlib
+# All else is imported by functions, where Ctrl-C ends the program with a line instead of a traceback.
 import io
 import os
 import sys
 
-from dgm.cli.commands import COMMANDS, GROUPS, MOVED, RENAMED, SETTINGS, CommandSpec, group_help, help_text
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dgm.cli.commands import CommandSpec
 
 HELP = ("--help", "-h")
 
@@ -41,7 +43,9 @@ def _flush(code: int) -> int:
         # The interpreter flushes again at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
-            with contextlib.suppress(OSError):
+            from contextlib import suppress
+
+            with suppress(OSError):
                 sys.stderr.write(f"dgm: cannot write: {error.strerror}\n")
         return code or 1
     return code
@@ -49,6 +53,8 @@ def _flush(code: int) -> int:
 
 def _run(words: list[str]) -> int:
     try:
+        from dgm.cli.commands import GROUPS, group_help, help_text
+
         if not words or words[0] in HELP:
             sys.stdout.write(help_text() + "\n")
             return 0
@@ -72,9 +78,11 @@ def _run(words: list[str]) -> int:
 
 
 def _invoke(words: list[str]) -> int:
+    from contextlib import nullcontext
     from importlib import import_module
 
     from dgm.cli.app import run_function
+    from dgm.cli.commands import MOVED
     from dgm.cli.signals import allow_interrupts
     from dgm.errors import UserError
 
@@ -86,13 +94,15 @@ def _invoke(words: list[str]) -> int:
     rest = _translate(spec.name, rest)
     module, _, attribute = spec.target.partition(":")
     # The browser's library restores the terminal by itself, and the browser has nothing else to clean up.
-    with contextlib.nullcontext() if spec.name == "browse" else allow_interrupts():
+    with nullcontext() if spec.name == "browse" else allow_interrupts():
         function = getattr(import_module(module), attribute)
         return run_function(function, rest, f"dgm {spec.name}")
 
 
 def _translate(command: str, words: list[str]) -> list[str]:
     """Return the words with former options in their new form, and print a note about each."""
+    from dgm.cli.commands import RENAMED, SETTINGS
+
     translated = list[str]()
     settings, names = SETTINGS.get(command, {}), RENAMED.get(command, {})
     while words:
@@ -113,12 +123,13 @@ def _translate(command: str, words: list[str]) -> list[str]:
     return translated
 
 
-def _find_command(words: list[str]) -> CommandSpec:
+def _find_command(words: list[str]) -> "CommandSpec":
     """Return the command that the words begin with; its name may have two words.
 
     Raises:
         UserError: there is none.
     """
+    from dgm.cli.commands import COMMANDS, GROUPS, MOVED
     from dgm.errors import UserError
 
     names = (" ".join(words[:2]), words[0])

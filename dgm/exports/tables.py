@@ -69,7 +69,7 @@ def _evaluation_rows(run: Run) -> Iterator[Row]:
         if isinstance(event, TaskGraded) and seq not in withdrawn:
             grade, usage = event.outcome, event.outcome.cost.usage
             yield (
-                *(seq, at, event.action, grade.agent, grade.task, grade.attempt),
+                *(seq, at, event.action, grade.agent, grade.task, grade.attempt + 1),
                 *(grade.verdict.value, grade.score, grade.reason, grade.cost.seconds),
                 *(usage.calls, usage.input_tokens, usage.output_tokens, usage.usd),
             )

@@ -287,7 +287,7 @@ def _facts_of(action: ActionId, evaluation: Evaluation) -> Mapping[str, Any]:
     return {
         "agent": evaluation.agent,
         "task": evaluation.task,
-        "attempt": evaluation.attempt,
+        "attempt": evaluation.attempt + 1,
         "action": action,
         "verdict": evaluation.verdict.value,
         "score": evaluation.score,

@@ -18,6 +18,8 @@ from dgm.views.values import TallyView, UsageView
 
 SHOWN = 3
 """Maximum number of operators, models and task groups that a terminal shows."""
+KINDS = 8
+"""Maximum number of stages or aims that are named."""
 FEW_PAIRS = 6
 """Fewer pairs than this make a rough interval."""
 STYLES = {Answer.BETTER: "green", Answer.WORSE: "red"}
@@ -172,6 +174,17 @@ def operator_gain(line: OperatorView) -> str:
     ends = line.gain.interval
     within = f"[{fmt.points(ends[0])}, {fmt.points(ends[1])}]" if ends else "(one child)"
     return f"{fmt.points(line.gain.mean)} {within}"
+
+
+def operator_remarks(line: OperatorView) -> str:
+    """Return what became of an operator's other expansions: ``stillborn: check 2; 1 unfinished``."""
+    parts = [
+        f"{name}: {', '.join(f'{one_line(kind, 40)} {count}' for kind, count in [*counts.items()][:KINDS])}"
+        for name, counts in (("stillborn", line.stillborn), ("aims", line.aims))
+        if counts
+    ]
+    parts += [f"{line.waiting} waiting for approval"] if line.waiting else []
+    return "; ".join([*parts, f"{line.unfinished} unfinished"] if line.unfinished else parts)
 
 
 def _search_rows(view: ReportView) -> Iterator[tuple[str, Text]]:

@@ -18,7 +18,7 @@ from dgm.render.safe import neutralise, one_line
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from dgm.views.agents import AgentRow, AgentView, AttemptView, LineageView, TreeView
+    from dgm.views.agents import AgentRow, AgentView, AttemptView, LineageView, TreeView, WaitingChildView
     from dgm.views.events import EventView
     from dgm.views.progress import ActionView, BudgetUse, NodeView
     from dgm.views.run import RunView
@@ -489,6 +489,20 @@ def render_agent(view: AgentView) -> RenderableType:
             "dim" if view.delta.few else "",
         )
     return Group(facts.table, *_account_lines(view), *_evaluation_lines(view.evaluations))
+
+
+def waiting_child_lines(child: WaitingChildView, now: float) -> Iterator[str]:
+    """Yield a child that waits for approval: its making, how long it waits, and an answer that is not read yet."""
+    size = f"{fmt.count(child.files, 'file')}, +{child.added} -{child.removed}"
+    left = "" if child.until is None else f", {fmt.duration(child.until - now)} left"
+    waits = f"waits for {fmt.duration(now - child.since)}{left}"
+    parents = " and ".join(map(str, child.parents))
+    yield f"child {child.child} of {parents} ({one_line(child.operator, 80)}): {size}; {waits}"
+    yield f"  {one_line(child.rationale, 200)}"
+    if child.answer:
+        yield f"  answered already, and not read yet: {one_line(f'{child.answer} {child.reason}', 120)}"
+    if child.fault:
+        yield f"  no answer: {one_line(child.fault, 200)}"
 
 
 def _account_lines(view: AgentView) -> Iterator[Text]:

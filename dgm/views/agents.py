@@ -1,19 +1,20 @@
-"""Agents of a run: their tree, one of them in full, its lineage, and the difference between two."""
+"""Agents of a run: their tree, one of them in full, its lineage, the difference between two, and waiting children."""
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Self
+from itertools import pairwise
+from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field
 
 from dgm.analysis.accounts import Accounts, AgentAccount, Purpose
-from dgm.analysis.best import best_of, count_abandoned
-from dgm.analysis.lineage import Lineage
+from dgm.analysis.agents import best_of, count_abandoned, trace_lineage
+from dgm.archive.approvals import UnreadableApproval, WaitingChild, read_answer
 from dgm.archive.events import ActionStarted, AgentBorn
 from dgm.archive.history import LIVING, evaluations_of, state
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
-from dgm.domain import Agent, AgentId, Cost, Evaluate, Evaluation, Expand, Usage
+from dgm.domain import ActionId, Agent, AgentId, Cost, Evaluate, Evaluation, Expand, Usage
 from dgm.policies.limits import BARREN
 from dgm.stats import lower_bound
 from dgm.views.progress import agent_of
@@ -242,9 +243,11 @@ class LineageView(View):
     def load(cls, run: Run, agent: AgentId) -> Self:
         """Read a lineage."""
         best, states = best_of(run), agent_states(run)
+        line = trace_lineage(run.tree, agent)
+        patches = [b"", *(run.repository.diff(a.commit, b.commit) for a, b in pairwise(line))]
         steps = tuple(
-            LineageStep(**row_fields(run.tree, step.agent, best, states), patch=decode(step.patch))
-            for step in Lineage(run.tree, agent).steps(run)
+            LineageStep(**row_fields(run.tree, member, best, states), patch=decode(patch))
+            for member, patch in zip(line, patches, strict=True)
         )
         return cls(run=run.name, agent=agent, lineage=steps)
 
@@ -267,6 +270,65 @@ class DiffView(View):
         base = base or run.tree.agents[agent.parents[0] if agent.parents else agent.id]
         patch = run.repository.diff(base.commit, agent.commit)
         return cls(run=run.name, patch=decode(patch), **{"from": base.id, "to": agent.id})
+
+
+class WaitingChildView(View):
+    """A child that is ready to be born once the user approves it."""
+
+    child: int
+    """Number of the action that made it."""
+    parents: tuple[int, ...]
+    operator: str
+    rationale: str
+    """Why it was made, in the words of a model."""
+    commit: str
+    files: int
+    """Changed files, against the first parent."""
+    added: int
+    """Added lines."""
+    removed: int
+    """Removed lines."""
+    since: float
+    """Unix time."""
+    until: float | None
+    """Unix time when nobody is waited for any longer; None: without end."""
+    answer: Literal["yes", "no"] | None
+    """An answer that the search has not read yet."""
+    reason: str
+    fault: str
+    """Why the file of its answer holds none; empty if it is in order."""
+
+    @classmethod
+    def load(cls, run: Run, action: ActionId, waiting: WaitingChild) -> Self:
+        """Return the view of a child that waits."""
+        child, limit_s = waiting.child, run.config["settings"]["gates"]["approve_s"]
+        lines = read_waiting_patch(run, action).split(b"\n")
+        answer, fault = None, ""
+        try:
+            answer = read_answer(run.folder, action)
+        except UnreadableApproval as error:
+            fault = str(error)
+        return cls(
+            child=action,
+            parents=child.parents,
+            operator=child.operator,
+            rationale=child.rationale,
+            commit=child.commit,
+            files=sum(line.startswith(b"diff --git ") for line in lines),
+            added=sum(line.startswith(b"+") and not line.startswith(b"+++ ") for line in lines),
+            removed=sum(line.startswith(b"-") and not line.startswith(b"--- ") for line in lines),
+            since=waiting.since,
+            until=None if limit_s is None else waiting.since + limit_s,
+            answer=None if answer is None else "yes" if answer.yes else "no",
+            reason=answer.reason if answer else "",
+            fault=fault,
+        )
+
+
+def read_waiting_patch(run: Run, action: ActionId) -> bytes:
+    """Return a waiting child's change against its first parent."""
+    child = run.tree.waiting[action].child
+    return run.repository.diff(run.tree.agents[child.parents[0]].commit, child.commit)
 
 
 def decode(data: bytes) -> str:
@@ -337,7 +399,7 @@ def read_making(run: Run, agent: Agent) -> MakingView:
     Raises:
         ArchiveCorrupt: a trace is missing or damaged.
     """
-    from dgm.analysis.operator_accounts import stage_times
+    from dgm.analysis.accounts import stage_times
 
     events = [item.event for item in run.store.events_of_action(agent.action)] if agent.parents else []
     cost = next((event.outcome.cost for event in events if isinstance(event, AgentBorn)), Cost())

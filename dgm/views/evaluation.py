@@ -108,7 +108,7 @@ class EvaluationView(View):
     benchmark: str
     version: str
     split: str
-    """``search``, ``promotion``, ``holdout``, ``all``, or ``submitted`` for the tasks of predictions."""
+    """``search``, ``holdout``, ``all``, or ``submitted`` for the tasks of predictions."""
     model: str | None
     """None if no model was called."""
     tasks: int

@@ -55,7 +55,7 @@ class EventView(View):
     """Such as ``task_graded``."""
     action: int | None
     body: dict[str, Any]
-    """The stored JSON."""
+    """What is stored, with attempts at a task counted from 1."""
     level: Level
     message: str
     """What happened, in one sentence; empty for ``detail``. It can contain text of agents and models."""
@@ -69,10 +69,22 @@ class EventView(View):
             at=recorded.at,
             kind=kind_of(recorded.event),
             action=action_of(recorded.event),
-            body=msgspec.to_builtins(recorded.event),
+            body=count_attempts_from_1(msgspec.to_builtins(recorded.event)),
             level=level,
             message=message,
         )
+
+
+def count_attempts_from_1(record: dict[str, Any]) -> dict[str, Any]:
+    """Return the record of an event or an action with the attempts in it numbered as in all views."""
+    return {
+        key: value + 1
+        if key == "attempt"
+        else count_attempts_from_1(value)
+        if isinstance(value, dict)
+        else value
+        for key, value in record.items()
+    }
 
 
 def read_events(run: Run, *, tail: int | None = None, follow: bool = False) -> Iterator[EventView]:

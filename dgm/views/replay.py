@@ -15,13 +15,14 @@ from dgm.replay.again import EvaluationAgain, StepAgain
 from dgm.replay.compare import Divergence, Match
 from dgm.replay.decisions import Decisions
 from dgm.views.evaluation import FAILED, LIMIT, PairedTallies
+from dgm.views.events import count_attempts_from_1
 from dgm.views.values import UsageView, View
 
 FAILURES = (Match.DIFFERENT, Match.NOT_PERFORMED)
 
 
 def _action_fields(action: Action | None) -> dict[str, Any] | None:
-    return None if action is None else structs.asdict(action)
+    return None if action is None else count_attempts_from_1(structs.asdict(action))
 
 
 ActionField = Annotated[

@@ -20,7 +20,6 @@ from tests.support.wire_server import Kind, Rule, Script, WireServer
 
 HERE = Path(__file__).parent
 PROVIDER = PROVIDERS["compatible"]
-TASKS = 7
 USED = Usage(1, 100, 20)
 """Billed for each request, even if nobody waits for the end of its answer."""
 
@@ -93,44 +92,50 @@ def check_cut_calls(log, cut_calls, server):
     assert not unanswered.keys() - answered
 
 
+MOMENTS = ((is_midway, 0.0), (is_midway, 0.2), (is_answered, 0.0))
+"""What a process is killed at, and seconds after it."""
+
+
 @pytest.mark.sandbox
 @pytest.mark.slow
-def test_nothing_answered_is_asked_again_and_what_was_cut_off_is_counted(dgm, tmp_path):
+@pytest.mark.parametrize(("rounds", "tasks"), [(1, 7), pytest.param(3, 40, marks=pytest.mark.minutes)])
+def test_nothing_answered_is_asked_again_and_what_was_cut_off_is_counted(dgm, tmp_path, rounds, tasks):
     if not shutil.which("bwrap"):
         pytest.skip("bubblewrap is not installed")
+    name = f"killed-{tasks}"
     program = replace(dgm, environment={PROVIDER.key_env: KEY})
-    folder, script = Path(program.archive) / "killed", Script([Rule(Kind.DRIP, seconds=0.4)])
+    folder, script = Path(program.archive) / name, Script([Rule(Kind.DRIP, seconds=0.4)])
     price = f'models.prices."{PROVIDER.model}"'
     settings = ("sandbox=bubblewrap", "budget.agents=1", f"{price}.input=1", f"{price}.output=10")
     command = [
         "run",
         "--name",
-        "killed",
+        name,
         "--benchmark",
-        copy_word_suite(tmp_path / "suite", TASKS),
+        copy_word_suite(tmp_path / "suite", tasks),
         "--workers",
         3,
     ]
-    command += ["--agent", HERE / "agents" / "streams", "--max-evaluations", TASKS]
+    command += ["--agent", HERE / "agents" / "streams", "--max-evaluations", tasks]
     command += [word for setting in (*settings, "limits.tries=40") for word in ("--set", setting)]
     with WireServer(key=KEY, models=(PROVIDER.own_name,), brain=Talker(), script=script) as server:
         command += PROVIDER.words(server.url, "tools=false")
-        for moment, later_s in ((is_midway, 0.0), (is_midway, 0.2), (is_answered, 0.0)):
+        for moment, later_s in MOMENTS * rounds:
             before = len(server.requests)
             with begun(program, *map(str, command)) as process:
                 until(lambda: moment(server, before), process)  # noqa: B023  (called in the loop)
                 time.sleep(later_s)
             time.sleep(0.3)  # What was sent before is read by the provider now.
             log, *_ = read_log(folder)
-            cut_calls = program.json("status", "killed")["cut_calls"]
+            cut_calls = program.json("status", name)["cut_calls"]
             check_cut_calls(log, [call for call in cut_calls if call["action"]], server)
-            answered, before, command = set(log.answered.values()), len(server.requests), ["resume", "killed"]
+            answered, before, command = set(log.answered.values()), len(server.requests), ["resume", name]
             assert cut_calls
         program(*command)
         assert not answered & {key_of(record.body) for record in asked_of(server, before)}
-    program("replay", "killed", "--what", "work", "--json")
+    program("replay", name, "--what", "work", "--json")
     log, spend, still_open, graded = read_log(folder)
-    assert (graded, still_open) == (TASKS, 0)
+    assert (graded, still_open) == (tasks, 0)
     assert len(log.answered) == len(set(log.answered.values()))
     assert log.booked_at_worst >= 2
     billed = Counter(key_of(record.body) for record in asked_of(server))

@@ -1,6 +1,6 @@
 """Tasks are abandoned when every evaluation failed for good."""
 
-from dgm.analysis.best import count_abandoned
+from dgm.analysis.agents import count_abandoned
 from dgm.archive.events import ActionLost, ActionStarted
 from dgm.domain import SEED, Evaluate, TaskId
 from tests.support.runs.trees import Log

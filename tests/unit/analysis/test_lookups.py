@@ -2,7 +2,7 @@
 
 import pytest
 
-from dgm.analysis.lookups import find_matching, next_match
+from dgm.analysis.agents import find_matching, next_match
 from dgm.archive.events import AgentBorn, Event, Recorded, TaskGraded
 from dgm.archive.tree import Tree
 from dgm.domain import ActionId, AgentId, Born, CommitId, Evaluation, TaskId, Verdict

@@ -35,7 +35,7 @@ def archive(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("targets", "options", "argument", "problem"),
     [
-        (["one:best"], {"split": "other"}, "split", "'other' is none of search, promotion, holdout, all"),
+        (["one:best"], {"split": "other"}, "split", "'other' is none of search, holdout, all"),
         (["one:best"], {"attempts": 0}, "attempts", "0 is not from 1 to 100"),
         (["one:best"], {"workers": 0}, "workers", "must be from 1 to"),
         (["one:best"], {"max_usd": float("nan")}, "max_usd", "must be a number above 0"),

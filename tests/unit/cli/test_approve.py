@@ -58,6 +58,20 @@ def test_children_that_wait_are_listed(folder, capsys):
     assert (children[0]["files"], children[0]["added"], children[0]["removed"]) == (1, 2, 1)
 
 
+def test_a_child_that_waits_is_shown_like_an_agent(folder, capsys):
+    def show(*options):
+        with pytest.raises(SystemExit) as ended:
+            main(["show", "asks", "3", *options])
+        assert ended.value.code == 0
+        return capsys.readouterr().out
+
+    waiting = json.loads(dgm(capsys, "asks", "--json"))["children"][1]
+    assert json.loads(show("--json")) == waiting
+    patch = show("--diff")
+    assert patch.startswith("diff --git ")
+    assert show().endswith(patch) and show().startswith("child 3 of 0 (op): 1 file, ")
+
+
 def test_an_answer_is_a_file_and_nothing_else(folder, capsys):
     log = (folder / "run.db").read_bytes()
     out = dgm(capsys, "asks", 3, "yes")

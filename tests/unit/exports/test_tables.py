@@ -50,6 +50,7 @@ def test_verdicts_add_up_to_the_trees_tallies(run, exported) -> None:
         )
     assert (frame.verdict == "invalid").sum() == run.tree.invalid
     assert frame.event.is_monotonic_increasing
+    assert frame.attempt.min() == 1
 
 
 def test_calls_add_up_to_the_runs_spend(run, exported) -> None:

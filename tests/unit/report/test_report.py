@@ -18,9 +18,10 @@ from dgm.cli.report import report
 from dgm.errors import UserError
 from dgm.evaluation.control import FOLDER, ControlCost
 from dgm.evaluation.schedule import enter_agent
-from dgm.policies.recommend import best_belief
+from dgm.policies.hgm import best_belief
+from dgm.render.report_text import operator_remarks
 from dgm.views.comparison import ComparisonView
-from dgm.views.report import ReportView
+from dgm.views.report import OperatorView, ReportView
 from tests.support.runs.made import make_run
 from tests.support.runs.paid import PaidRun, small
 from tests.unit.report.conftest import Page
@@ -32,6 +33,13 @@ def folder(tmp_path_factory):
     made = small(tmp_path_factory.mktemp("runs") / "paid")
     made.run.close()
     return made.run.folder
+
+
+def test_a_cell_of_the_operators_table_ends_without_a_separator():
+    facts = {"stillborn": {"check": 2, "size": 1}, "aims": {}, "waiting": 0, "unfinished": 0}
+    line = OperatorView.model_construct(**facts)
+    assert operator_remarks(line) == "stillborn: check 2, size 1"
+    assert operator_remarks(line.model_copy(update={"unfinished": 1})).endswith("size 1; 1 unfinished")
 
 
 def call(*words: object) -> int:
