@@ -11,8 +11,7 @@ from dgm.analysis.best import best_of
 from dgm.analysis.lineage import Lineage
 from dgm.analysis.operator_accounts import OperatorLine, operators_of
 from dgm.archive.events import ActionStarted, traces_of
-from dgm.archive.history import state
-from dgm.archive.run import Run, RunKind, identity_of
+from dgm.archive.run import Run, RunKind, identity_of, state
 from dgm.archive.tree import Tree
 from dgm.benchmarks.grader_version import name_grader
 from dgm.domain import SEED, AgentId, Evaluate, Usage

@@ -20,6 +20,7 @@ RUNS = {
     "crashed": "a search that was killed and resumed",
     "approved": "children that waited for approval",
     "crossed": "a bandit of operators, and a holdout evaluation",
+    "mated": "a crossover of two agents, and a child of their child",
     "examined": "agents of another run, evaluated twice on two tasks",
 }
 COMMANDS = (
