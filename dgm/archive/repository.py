@@ -2,6 +2,11 @@
 
 A snapshot goes in by ``git fast-import`` and comes out by ``git cat-file``. No content of an agent's tree has a meaning
 for git on the host.
+
+``merge_snapshots`` merges two agents' sources, path by path, against a common ancestor's. Git runs on three files with
+names of our own in a scratch folder, so no attribute or driver takes effect. Links are never followed and never merged.
+The caller decides what a conflict means and who settles it. Renames are not detected: a rename is a removal and an
+addition.
 """
 
 import itertools
