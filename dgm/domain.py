@@ -210,7 +210,7 @@ class Born:
     rationale: str
     cost: Cost = field(default_factory=Cost)
     syntax: Name = ""
-    """``meta.syntax_key`` of the source; empty if it was not computed."""
+    """``meta.similarity`` of the source; empty if it was not computed."""
 
 
 @dataclass(frozen=True, slots=True)

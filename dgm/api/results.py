@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from dgm.analysis.best import best_of
+from dgm.analysis.agents import best_of
 from dgm.analysis.budgets import Ending
 from dgm.api.agents import RunAgent, number_of
 from dgm.api.control import ApprovalView, approve_child

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from dgm.analysis.best import find_agent
+from dgm.analysis.agents import find_agent
 from dgm.api.agents import RunAgent
 from dgm.api.arguments import (
     SettingValues,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from dgm.analysis.best import find_agent
+from dgm.analysis.agents import find_agent
 from dgm.archive.finding import find_run
 from dgm.archive.run import Run
 from dgm.cli.app import print_json

@@ -14,9 +14,16 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Protocol
 
-from dgm.analysis.budgets import NO_ROOM, Ending, Reason, find_ending, has_evaluation_room, has_room_for
+from dgm.analysis.budgets import (
+    NO_ROOM,
+    Ending,
+    Goals,
+    Reason,
+    find_ending,
+    has_evaluation_room,
+    has_room_for,
+)
 from dgm.analysis.dead_ends import find_dead_end
-from dgm.analysis.goals import Goals
 from dgm.archive.events import (
     ActionLost,
     ActionStarted,

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from dgm.analysis.best import best_of
+from dgm.analysis.agents import best_of
 from dgm.archive.finding import archive_folders, find_run, find_runs_in
 from dgm.archive.run import LIVING, Run, RunKind, identity_of, state
 from dgm.benchmarks.grader_version import differ_in_grader, name_grader

@@ -6,10 +6,8 @@ from typing import Self
 
 from pydantic import Field
 
-from dgm.analysis.accounts import Purpose
-from dgm.analysis.best import best_of
-from dgm.analysis.lineage import Lineage
-from dgm.analysis.operator_accounts import OperatorLine, operators_of
+from dgm.analysis.accounts import OperatorLine, Purpose, operators_of
+from dgm.analysis.agents import best_of, trace_lineage
 from dgm.archive.events import ActionStarted, traces_of
 from dgm.archive.run import Run, RunKind, identity_of, state
 from dgm.archive.tree import Tree
@@ -305,7 +303,7 @@ def view_tree(tree: Tree, best: AgentId, most: int = NODES) -> ReportTree:
     agents = [agent.id for agent in tree.agents]
     if len(agents) > most:
         sizes = [tree.clade(agent).n for agent in agents]
-        line = [agent.id for agent in Lineage(tree, best).agents]
+        line = [agent.id for agent in trace_lineage(tree, best)]
         agents.sort(key=lambda agent: (-sizes[agent], agent))
         agents = sorted({*line, *agents[: max(0, most - len(line))]})
     return ReportTree(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
-from dgm.analysis.best import best_of
+from dgm.analysis.agents import best_of
 from dgm.archive.finding import SUFFIX, archive_folders
 from dgm.archive.log import FILE
 from dgm.archive.run import Run, RunKind, state, writer

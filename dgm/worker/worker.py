@@ -35,8 +35,8 @@ from dgm.domain import (
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.gateway.lease import DRY_RUN
 from dgm.meta.evidence import conversation_text, manifest, program_end_of, prompts_text
-from dgm.meta.novelty import AgentEdit, Judge
 from dgm.meta.prompts import load_frozen
+from dgm.meta.similarity import AgentEdit, Judge
 from dgm.meta.trajectories import TRACE
 from dgm.meta.vetting import DryRuns, Vetting
 from dgm.plugins import check_answer

@@ -14,7 +14,7 @@ import pytest
 from dgm import open as dgm_open
 from tests.support.program import PATIENCE_S
 
-pytestmark = [pytest.mark.sampled, pytest.mark.sandbox, pytest.mark.slow]
+pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
 ASKING = ["gates.approve=true", "gates.flips=true", "vetting.probes=1"]
 

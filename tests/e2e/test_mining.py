@@ -12,7 +12,6 @@ from tests.support.index_server import IndexServer
 from tests.support.small_history import PYTEST, SETUP, make_history
 
 pytestmark = [
-    pytest.mark.sampled,
     pytest.mark.sandbox,
     pytest.mark.slow,
     pytest.mark.minutes,

@@ -12,7 +12,7 @@ from dgm.assemble import create, open_worker, parts_of
 from dgm.config import resolve
 from dgm.domain import SEED, Born, Entry, Expand, Stillborn, TaskId
 from dgm.meta.seeds import read_seed
-from dgm.meta.syntax_key import VERSION
+from dgm.meta.similarity import VERSION
 from dgm.protocols import Proposal
 from dgm.search.prepare import RunController
 

@@ -6,7 +6,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import TabbedContent
 
-from dgm.analysis.best import best_of
+from dgm.analysis.agents import best_of
 from dgm.archive.repository import patch
 from dgm.archive.run import Run, evaluations_of
 from dgm.domain import ActionId, AgentId, Born, Entry

@@ -11,10 +11,9 @@ from dgm.config import GateSettings, LimitSettings, VettingSettings
 from dgm.domain import Entry, TaskId, Verdict
 from dgm.errors import AgentFault, Infrastructure
 from dgm.messages import Reply, RequestRefused, Usage
-from dgm.meta.novelty import AgentEdit, Judge
 from dgm.meta.prompts import Prompts, load_shipped
 from dgm.meta.seeds import read_seed
-from dgm.meta.syntax_key import syntax_key
+from dgm.meta.similarity import AgentEdit, Judge, syntax_key
 from dgm.meta.vetting import DryRuns, Vetting
 from dgm.offline import OfflineModel
 from dgm.protocols import Completed, Grade, Work

@@ -10,7 +10,7 @@ from dgm.archive.run import Run
 from dgm.config import GateSettings
 from dgm.domain import ActionId, AgentId, Born, Budget, Entry, Expand, Tally
 from dgm.errors import AgentFault
-from dgm.meta.novelty import check_novel
+from dgm.meta.similarity import check_novel
 from dgm.protocols import Brief, Member
 from dgm.search.prepare import AgentIndex
 from dgm.worker.worker import edits_before

@@ -5,14 +5,13 @@ from random import Random
 
 import pytest
 
-from dgm.analysis.budgets import Reason
-from dgm.analysis.goals import Goals, Standstill, highest_bound, open_goals, refuse_unreachable
+from dgm.analysis.budgets import Goals, Reason, Standstill, highest_bound, open_goals, refuse_unreachable
 from dgm.archive.events import RunStarted
 from dgm.archive.tree import Tree
 from dgm.config import resolve
 from dgm.domain import Budget, Verdict
 from dgm.errors import UserError
-from dgm.policies.recommend import best_belief
+from dgm.policies.hgm import best_belief
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.prepare import RunController
 from dgm.stats import lower_bound

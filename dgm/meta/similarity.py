@@ -1,17 +1,24 @@
-"""The gate ``novelty``: whether an edit is a near copy of an earlier one.
+"""Similarity of agents: sources that differ only in notation, and edits that are near copies of earlier ones.
 
-Either the words alone decide, by Broder's resemblance ("On the resemblance and containment of documents", 1997), or a
-model that is shown the edit and the most alike one. Asking a model whether a proposal is new enough: arXiv:2509.19349
-(ShinkaEvolve), where it follows a similarity of embeddings.
+Of edits, either the words alone decide, by Broder's resemblance ("On the resemblance and containment of documents",
+1997), or a model that is shown the edit and the most alike one. Asking a model whether a proposal is new enough:
+arXiv:2509.19349 (ShinkaEvolve), where it follows a similarity of embeddings.
 """
 
+import ast
+import os
 import re
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from dgm.archive.snapshots import LINK, storable
+from dgm.bounded_reading import parse_python
+from dgm.domain import Entry, Snapshot
 from dgm.errors import AgentFault
 from dgm.messages import Message, Request, Role
 from dgm.meta.answers import Answer, CanAsk, Flag, Text, ask_shortened, ask_until_readable, read_answer
@@ -22,10 +29,18 @@ SKELETON = '{"copy": true or false, "why": "one sentence"}'
 SYSTEM = "You judge whether two edits of a coding agent are near copies of each other."
 _SHINGLE = 4
 """Tokens in a shingle."""
-_MAX_BYTES = 400_000
+_PATCH_BYTES = 400_000
 """Bytes of one patch that are examined; the rest is ignored."""
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+VERSION = "2:"
+"""Prefix of every key; keys of different versions are not comparable."""
+_PYTHON_BYTES = 400_000
+"""Maximum bytes of a file parsed as Python; a syntax tree takes a few hundred times the memory of its text."""
+_MAX_DEPTH = 100
+"""Maximum depth of a syntax tree. Python's own limit is no rule, because it depends on the caller's stack depth."""
+_READERS = frozenset({"__doc__", "doctest", "getdoc", "inspect", "pydoc"})
+"""Names by which a program reads its own docstrings."""
 
 Shingles = frozenset[tuple[str, ...]]
 
@@ -138,7 +153,7 @@ def shingles(patch: bytes) -> Shingles:
     short shingle. Paths, places, white space and binary files do not count.
     """
     runs: list[tuple[str, list[bytes]]] = [("", [])]
-    for line in _changed_lines(patch[:_MAX_BYTES]):
+    for line in _changed_lines(patch[:_PATCH_BYTES]):
         sign = line[:1].decode("latin-1")
         if sign != runs[-1][0]:
             runs.append((sign, []))
@@ -171,3 +186,74 @@ def _cut(patch: bytes, max_chars: int) -> str:
     half = max_chars // 2
     missing = len(text) - 2 * half
     return f"{text[:half]}\n[... {missing} characters are left out ...]\n{text[len(text) - half :]}"
+
+
+def syntax_key(source: Snapshot) -> str:
+    """Return ``VERSION`` and 64 hexadecimal digits: SHA-256 of all paths and modes, and of what each file says.
+
+    Python counts as ``ast.unparse`` writes it, so comments, layout, quotes and parentheses do not count. Docstrings
+    count only if the agent names a way to read them, or imports a package that is neither Python's own nor its own:
+    such packages make descriptions of tools out of them. Other files, and Python that cannot be parsed, count by their
+    content. Files that ``storable`` drops do not count.
+    """
+    files = storable(source)
+    trees = {path: tree for path, entry in files.items() if (tree := _parse(path, entry))}
+    keeps_docstrings = _reads_docstrings(trees)
+    total = sha256()
+    for path in sorted(files):
+        entry, tree = files[path], trees.get(path)
+        data = entry.data
+        if tree:
+            if not keeps_docstrings:
+                _drop_docstrings(tree)
+            data = ast.unparse(tree).encode("utf-8", "surrogatepass")
+        kind = "py" if tree else ""
+        total.update(
+            sha256(os.fsencode(path)).digest() + f"{entry.mode:o} {kind} ".encode() + sha256(data).digest()
+        )
+    return VERSION + total.hexdigest()
+
+
+def _parse(path: str, entry: Entry) -> ast.Module | None:
+    if not path.endswith(".py") or entry.mode == LINK or len(entry.data) > _PYTHON_BYTES:
+        return None
+    try:
+        tree = parse_python(entry.data)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    level: list[ast.AST] = [tree]
+    for _ in range(_MAX_DEPTH):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    return None if level else tree
+
+
+def _drop_docstrings(tree: ast.Module) -> None:
+    """Remove docstrings, ``pass`` and other constants that stand alone in modules, classes and functions."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = [
+                item
+                for item in node.body
+                if not isinstance(item, ast.Pass)
+                and not (isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant))
+            ] or [ast.Pass()]
+
+
+def _reads_docstrings(trees: Mapping[str, ast.Module]) -> bool:
+    known = {part.removesuffix(".py") for path in trees for part in path.split("/")} | sys.stdlib_module_names
+    for node in (node for tree in trees.values() for node in ast.walk(tree)):
+        names: set[str] = set()
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
+                names = {name}
+            case ast.Import(names=aliases):
+                names = {alias.name.partition(".")[0] for alias in aliases}
+                if names - known:
+                    return True
+            case ast.ImportFrom(module=module, names=aliases, level=level):
+                names = {(module or "").partition(".")[0], *(alias.name for alias in aliases)}
+                if level == 0 and (module or "").partition(".")[0] not in known:
+                    return True
+        if names & _READERS:
+            return True
+    return False
