@@ -1,7 +1,5 @@
 """A search that is killed while answers are streamed asks nothing twice that was answered, and hides no cost."""
 
-import shutil
-
 import pytest
 
 from tests.e2e.killed_calls import Trial, perform
@@ -18,8 +16,6 @@ from tests.e2e.killed_calls import Trial, perform
     ids=["3 kills", "10 kills"],
 )
 def test_nothing_answered_is_asked_again_and_what_was_cut_off_is_counted(tmp_path, trial):
-    if not shutil.which("bwrap"):
-        pytest.skip("bubblewrap is not installed")
     found = perform(trial, tmp_path)
     output = (tmp_path / "output.txt").read_text()
     assert found["exit"] == found["replay_exit"] == 0, output[-2000:]
