@@ -1,7 +1,6 @@
 """A search that is killed while answers are streamed asks nothing twice that was answered, and hides no cost."""
 
 import json
-import shutil
 import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -100,8 +99,6 @@ MOMENTS = ((is_midway, 0.0), (is_midway, 0.2), (is_answered, 0.0))
 @pytest.mark.slow
 @pytest.mark.parametrize(("rounds", "tasks"), [(1, 7), pytest.param(3, 40, marks=pytest.mark.minutes)])
 def test_nothing_answered_is_asked_again_and_what_was_cut_off_is_counted(dgm, tmp_path, rounds, tasks):
-    if not shutil.which("bwrap"):
-        pytest.skip("bubblewrap is not installed")
     name = f"killed-{tasks}"
     program = replace(dgm, environment={PROVIDER.key_env: KEY})
     folder, script = Path(program.archive) / name, Script([Rule(Kind.DRIP, seconds=0.4)])
