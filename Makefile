@@ -88,7 +88,7 @@ test-docker: $(READY)
 # A share of the modules of all that `make test` leaves out, except what takes minutes: Docker and Podman, the other
 # providers, operators and templates. The commit draws them, so a failure is repeated by its name: make test-sample COMMIT=...
 SHARE  ?= 0.25
-COMMIT ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo 0)
+COMMIT ?= $(shell git -c safe.directory='*' rev-parse --short=12 HEAD 2>/dev/null || echo 0)
 SAMPLE_OF = --sample $(SHARE) --sample-seed $(COMMIT)
 test-sample: $(READY) sandbox
 	@echo "== a sample of the other engines: make test-sample COMMIT=$(COMMIT) SHARE=$(SHARE)"

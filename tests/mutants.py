@@ -93,8 +93,8 @@ def read_imports(folder: str, pattern: str) -> Mapping[Path, frozenset[str]]:
 def find_tests(module: Path) -> list[str]:
     """Return the unit and property test modules that import ``module``, the most focused first.
 
-    Where none imports it, return those that import a module that does, and so on. A test module is the more focused
-    the fewer modules of ``dgm`` it imports.
+    Where none imports it, return those that import a module that does, and so on. The most focused one has the name
+    of the module; a further one is the more focused the fewer modules of ``dgm`` it imports.
     """
     ours = read_imports("dgm", "*.py")
     names = {name_module(path) for path in ours}
@@ -104,7 +104,8 @@ def find_tests(module: Path) -> list[str]:
         wanted |= further
         chosen = [path for path, found in tests.items() if found & wanted]
         if chosen:
-            return [str(path) for path in sorted(chosen, key=lambda path: len(tests[path] & names))]
+            chosen.sort(key=lambda path: (path.stem != f"test_{module.stem}", len(tests[path] & names)))
+            return [str(path) for path in chosen]
         further = {name_module(path) for path, found in ours.items() if found & wanted}
     return []
 
@@ -200,7 +201,7 @@ def choose_tests(
 ) -> dict[Path, dict[str, float]]:
     """Return the test modules, with their seconds, that each module's mutants run against; print them.
 
-    These are the most focused ones, as many as ``TESTS_S`` allows, and the first in any case.
+    These are the most focused ones, as many as ``TESTS_S`` allows, and the first two in any case.
 
     Raises:
         SystemExit: No test module can be used for a module.
@@ -214,7 +215,7 @@ def choose_tests(
     for module, found in tests.items():
         timed: dict[str, float] = {}
         for test in filter(seconds.__contains__, found):
-            if not timed or sum(timed.values()) + seconds[test] <= TESTS_S:
+            if len(timed) < 2 or sum(timed.values()) + seconds[test] <= TESTS_S:
                 timed[test] = seconds[test]
         if not timed:
             raise SystemExit(f"no test in {' or '.join(FOLDERS)} fits {module}: name some with TESTS=...")

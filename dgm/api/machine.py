@@ -221,6 +221,8 @@ async def _check_sandboxes(on_step: OnStep) -> list[CheckRow]:
     usable = is_fit(diagnosis, chosen.name, unbounded=is_unbounded_accepted())
     detail = chosen.name if usable or not reason else f"{chosen.name}, since {reason}"
     flaw = "" if usable else ", which fails a check above: no search can run in it"
+    if not usable and is_fit(diagnosis, "bubblewrap", unbounded=is_unbounded_accepted()):
+        flaw += "; bubblewrap works: --set sandbox=bubblewrap"
     return [*rows, CheckRow(check=CHOSEN, ok=usable, required=True, detail=f"{detail}{flaw}")]
 
 

@@ -1,18 +1,15 @@
 """Kills a search with SIGKILL while its provider streams answers, resumes it each time, and compares their accounts.
 
-``python tests/e2e/killed_calls.py --kills 10`` prints the audit of a full trial; the test beside it runs a short one.
 Half of the deaths come while a stream is in its middle, the others at random moments: while a process starts, at some
 time after its first request, or when an answer was written to its end and may not be recorded yet.
 """
 
-import argparse
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -20,9 +17,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-
-# Also when it is started as a program.
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from dgm.archive.run import Run
 from dgm.models.check import QUESTION
@@ -38,14 +32,12 @@ NAME = "killed"
 class Trial:
     """How long a search and how many deaths."""
 
-    kills: int = 10
-    midway: int = 5
+    kills: int
+    midway: int
     """Deaths while a stream is in its middle."""
-    tasks: int = 40
-    workers: int = 3
-    seed: int = 1
-    stream_s: tuple[float, float] = (0.5, 1.0)
-    alive_s: tuple[float, float] = (0.0, 4.0)
+    tasks: int
+    stream_s: tuple[float, float]
+    alive_s: tuple[float, float]
     """Seconds up to a death, counted from the start of the process or from its first request, which is the check."""
 
 
@@ -79,7 +71,7 @@ def suite(folder: Path, tasks: int) -> Path:
 def perform(trial: Trial, archive: Path) -> dict[str, object]:
     """Run the trial in ``archive`` and return the audit."""
     benchmark = suite(archive / "suite", trial.tasks)
-    provider = StreamingProvider(trial.seed, trial.stream_s)
+    provider = StreamingProvider(1, trial.stream_s)
     with provider.running():
         return _perform(trial, archive, provider, _first(trial, benchmark, provider.url))
 
@@ -106,14 +98,14 @@ def _first(trial: Trial, benchmark: Path, url: str) -> list[str]:
         "--set",
         "budget.agents=1",
         "--workers",
-        str(trial.workers),
+        "3",
     ]
     given += [word for each in settings for word in ("--set", each)]
     return ["run", "--name", NAME, "--set", "sandbox=bubblewrap", *given]
 
 
 def _perform(trial: Trial, archive: Path, provider: StreamingProvider, first: list[str]) -> dict[str, object]:
-    folder, found, chance = archive / NAME, Found(), Random(trial.seed)
+    folder, found, chance = archive / NAME, Found(), Random(1)
     midway = [True] * trial.midway + [False] * (trial.kills - trial.midway)
     chance.shuffle(midway)
     if trial.midway:
@@ -276,24 +268,3 @@ def _audit(folder: Path, provider: StreamingProvider, found: Found) -> dict[str,
         "more_tokens": spend.tokens - tokens,
         "more_usd": round(spend.usd - usd, 6),
     }
-
-
-def main() -> int:
-    """Run one trial from the command line."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--kills", type=int, default=10)
-    parser.add_argument("--tasks", type=int, default=40)
-    parser.add_argument("--workers", type=int, default=3)
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    trial = Trial(given.kills, given.kills // 2, given.tasks, given.workers, given.seed)
-    with tempfile.TemporaryDirectory(prefix="dgm-killed-calls-") as scratch:
-        found = perform(trial, Path(scratch))
-        print(json.dumps(found, indent=2))
-        if found["exit"]:
-            print((Path(scratch) / "output.txt").read_text()[-3000:])
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -6,7 +6,7 @@ import pytest
 
 from tests.e2e.conftest import EVALUATIONS
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.sandbox, pytest.mark.sampled]
 
 
 @pytest.fixture(scope="module")

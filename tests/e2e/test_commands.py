@@ -15,11 +15,6 @@ TALLY = {"resolved", "unresolved", "n", "rate", "interval"}
 AGENT = {"agent", "parents", "commit", "operator", "rationale", "own", "clade", "lower_bound"}
 
 
-def test_run_prints_one_document(searched):
-    assert searched["ended"] == "goal reached"
-    assert searched["evaluations"]["graded"] == EVALUATIONS
-
-
 def test_status_says_what_a_program_needs(dgm, searched):
     status = dgm.json("status", "small")
     assert status["run"] == "small"
@@ -43,28 +38,6 @@ def test_tree_show_and_lineage_agree(dgm, searched):
     assert {key: shown[key] for key in AGENT} == {key: agents[0][key] for key in AGENT}
     assert len(shown["evaluations"]) == shown["own"]["n"]
     assert agents[0]["clade"]["n"] == EVALUATIONS
-
-
-def test_lists_for_people(dgm, searched):
-    tree = dgm("show", "small").stdout.splitlines()
-    assert tree[0].startswith("0")
-    starred = [line for line in tree if "★" in line]
-    assert len(starred) == 2, "its row, and what it means below"
-    assert starred[1].startswith("★ best  agent ")
-    assert "lower bound" in starred[1]
-    assert "lower bound" in dgm("status", "small").stdout
-    assert "evaluations:" in dgm("show", "small", "seed").stdout
-    assert len(dgm("show", "small", "1", "--lineage").stdout.splitlines()) == 2
-    assert "diff --git" in dgm("show", "small", "1", "--diff").stdout
-    assert dgm("show", "small", "0", "0", "--diff").stdout == ""
-    assert "task_graded" in dgm("show", "small", "--events").stdout
-
-
-def test_plain_sql_reads_a_run(dgm, searched):
-    import sqlite3
-
-    with sqlite3.connect(dgm.archive / "small" / "run.db") as connection:
-        assert connection.execute("select count(*) from evaluations").fetchone() == (EVALUATIONS,)
 
 
 def test_export_gives_an_agent_that_passes_its_own_check(dgm, searched, tmp_path):

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -49,8 +48,6 @@ class Numbered:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """A run with one evaluation of the agent and one child of it."""
-    if not shutil.which("bwrap"):
-        pytest.skip("bubblewrap is not installed")
     folder, provider = tmp_path_factory.mktemp("busy"), PROVIDERS["openai-chat"]
     with (
         pytest.MonkeyPatch.context() as patch,

@@ -23,6 +23,8 @@ from dgm.tui.reader import BackgroundReader
 from tests.support.browser.driving import SMALL, TINY, WIDE, drive, grid, press, settle
 from tests.support.runs.growing import TASKS, Growing
 
+pytestmark = pytest.mark.sampled
+
 
 def test_escape_goes_back_through_positions(example: Path) -> None:
     async def look(browser: Browser, pilot: Pilot[None]) -> None:

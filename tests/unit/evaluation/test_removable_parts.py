@@ -6,8 +6,8 @@ import pytest
 
 from dgm.domain import Entry
 from dgm.errors import UserError
+from dgm.evaluation.ablation import remove_each_part
 from dgm.meta.contract import Contract
-from dgm.meta.removable_parts import remove_each_part
 
 EDITABLE = ("CLAUDE.md", ".claude/**", "prompts/*")
 CONTRACT = Contract(command=("run",), check=("check",), editable=EDITABLE)
