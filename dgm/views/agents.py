@@ -11,8 +11,7 @@ from dgm.analysis.accounts import Accounts, AgentAccount, Purpose
 from dgm.analysis.agents import best_of, count_abandoned, trace_lineage
 from dgm.archive.approvals import UnreadableApproval, WaitingChild, read_answer
 from dgm.archive.events import ActionStarted, AgentBorn
-from dgm.archive.history import LIVING, evaluations_of, state
-from dgm.archive.run import Run
+from dgm.archive.run import LIVING, Run, evaluations_of, state
 from dgm.archive.tree import Tree
 from dgm.domain import ActionId, Agent, AgentId, Cost, Evaluate, Evaluation, Expand, Usage
 from dgm.policies.limits import BARREN

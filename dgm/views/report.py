@@ -9,8 +9,7 @@ from pydantic import Field
 from dgm.analysis.accounts import OperatorLine, Purpose, operators_of
 from dgm.analysis.agents import best_of, trace_lineage
 from dgm.archive.events import ActionStarted, traces_of
-from dgm.archive.history import state
-from dgm.archive.run import Run, RunKind, identity_of
+from dgm.archive.run import Run, RunKind, identity_of, state
 from dgm.archive.tree import Tree
 from dgm.benchmarks.grader_version import name_grader
 from dgm.domain import SEED, AgentId, Evaluate, Usage

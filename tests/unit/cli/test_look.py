@@ -84,8 +84,8 @@ def test_ctrl_c_ends_following_quietly(
     def press(_: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dgm.archive.history.writer", lambda _: object())
-    monkeypatch.setattr("dgm.archive.history.time.sleep", press)
+    monkeypatch.setattr("dgm.archive.run.writer", lambda _: object())
+    monkeypatch.setattr("dgm.archive.run.time.sleep", press)
     code, out, err = dgm(capsys, "show", folder, "--follow")
     assert (code, len(out.splitlines()), err) == (0, 10, "")
 
