@@ -7,7 +7,6 @@ import and ``scipy.stats`` a second, so they are imported where they are first n
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 from statistics import NormalDist
@@ -181,23 +180,12 @@ FAR = 6.0
 MOST_TASKS = 2**20  # no suite is near this; a search for more would take minutes
 
 
-@dataclass(frozen=True, slots=True)
-class McNemar:
-    """How surprising the tasks that only one of two agents resolved would be, if both agents were equally good."""
+def mcnemar(only_first: int, only_second: int) -> float:
+    """Return the exact two-sided p-value, from the numbers of tasks that only one of two agents resolved.
 
-    p: float
-    """Exact, two-sided: never rejects more often than its level, in small samples far less often."""
-    mid_p: float
-    """Counts half of what is as likely as the observation: close to its level, rarely above it."""
-
-
-def mcnemar(only_first: int, only_second: int) -> McNemar:
-    """Return the exact McNemar test and its mid-p, from the numbers of tasks that only one of two agents resolved.
-
-    With n = ``only_first`` + ``only_second``, f the smaller of the two and X ~ Bin(n, ½): p = min(1, 2 P(X ≤ f)) and
-    mid-p = P(X ≤ f) + P(X < f). Source: Q. McNemar, Psychometrika 12 (1947), p. 153, with the binomial instead of its
-    chi-squared approximation. M. W. Fagerland, S. Lydersen and P. Laake, BMC Medical Research Methodology 13:91 (2013),
-    recommend the mid-p.
+    With n = ``only_first`` + ``only_second``, f the smaller of the two and X ~ Bin(n, ½): p = min(1, 2 P(X ≤ f)). It
+    never rejects more often than its level, in small samples far less often. Source: Q. McNemar, Psychometrika 12
+    (1947), p. 153, with the binomial instead of its chi-squared approximation.
 
     Raises:
         ValueError: a number is negative.
@@ -207,9 +195,7 @@ def mcnemar(only_first: int, only_second: int) -> McNemar:
     from scipy.special import bdtr
 
     n, fewer = only_first + only_second, min(only_first, only_second)
-    at_most = float(bdtr(float(fewer), n, 0.5))
-    below = float(bdtr(fewer - 1.0, n, 0.5)) if fewer else 0.0
-    return McNemar(min(1.0, 2 * at_most), at_most + below)
+    return min(1.0, 2 * float(bdtr(float(fewer), n, 0.5)))
 
 
 def mcnemar_power(tasks: int, gain: float, loss: float, alpha: float = 0.05) -> float:

@@ -202,7 +202,7 @@ def compare_verdicts(verdicts: Iterable[tuple[str, Verdict | None, Verdict | Non
     lost = tuple(name for name, first, second in pairs if first and not second)
     resolved = sum(first for _, first, _ in pairs), sum(second for *_, second in pairs)
     first, second = (Tally(number, len(pairs) - number) for number in resolved)
-    return Comparison(first, second, gained, lost, mcnemar(len(lost), len(gained)).p)
+    return Comparison(first, second, gained, lost, mcnemar(len(lost), len(gained)))
 
 
 def compare_agents(run: Run, first: AgentId, second: AgentId) -> Comparison:
