@@ -19,8 +19,9 @@ from dgm.cli.agent import _show_ablation
 from dgm.config import Settings
 from dgm.domain import Usage
 from dgm.errors import UserError
+from dgm.evaluation.ablation import PartEffect
 from dgm.models.pricing import Price, TokenRates
-from dgm.views.own_agent import AblationView, PartView
+from dgm.views.own_agent import AblationView
 from dgm.views.values import UsageView
 
 MANIFEST = '[agent]\ncommand = ["run"]\ncheck = ["check"]\n'
@@ -107,7 +108,7 @@ def test_the_work_and_its_price_are_described():
 
 
 def test_every_part_has_a_row(capsys):
-    hurts = PartView(
+    hurts = PartEffect(
         part="CLAUDE.md#Tone", effect="hurts", tokens=12, pairs=20, tasks=20, with_part=5, without_part=15,
         difference=-0.5, interval=(-0.7, -0.2), p=0.0123,
     )  # fmt: skip
