@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from dgm import __version__, plugins
-from dgm.analysis.goals import open_goals, refuse_unreachable
+from dgm.analysis.budgets import open_goals, refuse_unreachable
 from dgm.archive.events import Event, Recorded, RunStarted
 from dgm.archive.lock import machine_name
 from dgm.archive.run import Run
@@ -30,8 +30,7 @@ from dgm.meta import operators
 from dgm.meta.operators import freeze_editor, load_editor, open_operators
 from dgm.meta.prompts import KEY as PROMPTS
 from dgm.meta.prompts import Prompts, load_frozen, load_shipped
-from dgm.meta.seed_origin import freeze_origin
-from dgm.meta.seeds import read_seed, read_seed_with_origin, seed_of
+from dgm.meta.seeds import freeze_origin, read_seed, read_seed_with_origin, seed_of
 from dgm.models.builtin import DryRun
 from dgm.models.choose import OFFLINE, OFFLINE_VERSION, all_names, drawing_of, open_models
 from dgm.policies.registry import POLICIES, open_policy, refuse_idle
@@ -39,8 +38,7 @@ from dgm.protocols import Benchmark, LentModel, Needs, Operator, Policy, Sandbox
 from dgm.sandboxes.choose import choose, publish_live
 from dgm.sandboxes.engine_address import note_engine
 from dgm.sandboxes.threads import allow_threads
-from dgm.search.loop import LoopHooks, Search
-from dgm.search.outage import GatewayAvailability
+from dgm.search.loop import GatewayAvailability, LoopHooks, Search
 from dgm.search.prepare import AgentIndex, RunController
 from dgm.search.start import check_budget_ends_run, prices_of, settings_of
 from dgm.worker.session import LentModels, call_limits, open_session

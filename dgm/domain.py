@@ -4,6 +4,7 @@ This module has no behaviour beyond arithmetic and no access to the outside worl
 policy sees consists of these values. The bounds in their types are checked where a value is read from a log.
 """
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -209,7 +210,7 @@ class Born:
     rationale: str
     cost: Cost = field(default_factory=Cost)
     syntax: Name = ""
-    """``meta.syntax_key`` of the source; empty if it was not computed."""
+    """``meta.similarity`` of the source; empty if it was not computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,3 +275,9 @@ class Budget:
     """Lower bound of the best agent at which the search has reached its goal; above 0 and below 1."""
     patience: int | None = None
     """Number of graded evaluations without a better recommendation after which the search ends."""
+
+    def __post_init__(self) -> None:
+        """Refuse a limit that JSON would turn into no limit."""
+        limits = (self.usd, self.seconds, self.expansion_cost, self.score)
+        if not all(math.isfinite(limit) for limit in limits if limit is not None):
+            raise ValueError(f"{self}: a limit is no finite number")

@@ -181,11 +181,12 @@ MOST_TASKS = 2**20  # no suite is near this; a search for more would take minute
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """Return the exact two-sided p-value, from the numbers of tasks that only one of two agents resolved.
+    """Return the exact two-sided p-value of McNemar's test, from the numbers of tasks that one of two agents resolved.
 
-    With n = ``only_first`` + ``only_second``, f the smaller of the two and X ~ Bin(n, ½): p = min(1, 2 P(X ≤ f)). It
-    never rejects more often than its level, in small samples far less often. Source: Q. McNemar, Psychometrika 12
-    (1947), p. 153, with the binomial instead of its chi-squared approximation.
+    It tells how surprising they would be if both agents were equally good. With n = ``only_first`` + ``only_second``, f
+    the smaller of the two and X ~ Bin(n, ½): p = min(1, 2 P(X ≤ f)). The test never rejects more often than its level,
+    in small samples far less often. Source: Q. McNemar, Psychometrika 12 (1947), p. 153, with the binomial instead of
+    its chi-squared approximation.
 
     Raises:
         ValueError: a number is negative.
@@ -194,8 +195,7 @@ def mcnemar(only_first: int, only_second: int) -> float:
         raise ValueError(f"mcnemar({only_first}, {only_second}): wants numbers from 0")
     from scipy.special import bdtr
 
-    n, fewer = only_first + only_second, min(only_first, only_second)
-    return min(1.0, 2 * float(bdtr(float(fewer), n, 0.5)))
+    return min(1.0, 2 * float(bdtr(float(min(only_first, only_second)), only_first + only_second, 0.5)))
 
 
 def mcnemar_power(tasks: int, gain: float, loss: float, alpha: float = 0.05) -> float:

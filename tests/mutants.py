@@ -22,11 +22,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from functools import cache, partial
 from pathlib import Path
+from xml.etree import ElementTree
 
-from cosmic_ray.commands import init
+from cosmic_ray.ast import ast_nodes, get_ast_from_path
 from cosmic_ray.mutating import mutate_and_test, mutate_code
-from cosmic_ray.plugins import get_operator
-from cosmic_ray.work_db import WorkDB, use_db
+from cosmic_ray.plugins import get_operator, operator_names
 from cosmic_ray.work_item import MutationSpec, TestOutcome, WorkerOutcome, WorkResult
 
 ROOT = Path(__file__).parents[1]
@@ -37,11 +37,11 @@ TYPES_ONLY = "BinaryOperator_BitOr"
 """Operators that nearly always change an annotation such as ``int | None``, which no test sees."""
 OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0")
 MARKERS = "not minutes and not docker and not agents and not model"
-NO_TESTS = 5
-"""The exit code of pytest where markers leave nothing to run."""
 REGISTERED = re.compile(r"\A(dgm[.\w]+):\w+\Z")
 SLACK_S = 20
 FACTOR = 4
+TESTS_S = 12.0
+"""Seconds of tests a mutant: further test modules are left out where they would take more."""
 """A mutant may take this many times as long as the tests of the unchanged module, and the slack."""
 OUTCOMES = ("killed", "survived", "not run")
 
@@ -93,8 +93,8 @@ def read_imports(folder: str, pattern: str) -> Mapping[Path, frozenset[str]]:
 def find_tests(module: Path) -> list[str]:
     """Return the unit and property test modules that import ``module``, the most focused first.
 
-    Where none imports it, return those that import a module that does, and so on. A test module is the more focused
-    the fewer modules of ``dgm`` it imports.
+    Where none imports it, return those that import a module that does, and so on. The most focused one has the name
+    of the module; a further one is the more focused the fewer modules of ``dgm`` it imports.
     """
     ours = read_imports("dgm", "*.py")
     names = {name_module(path) for path in ours}
@@ -104,40 +104,59 @@ def find_tests(module: Path) -> list[str]:
         wanted |= further
         chosen = [path for path, found in tests.items() if found & wanted]
         if chosen:
-            return [str(path) for path in sorted(chosen, key=lambda path: len(tests[path] & names))]
+            chosen.sort(key=lambda path: (path.stem != f"test_{module.stem}", len(tests[path] & names)))
+            return [str(path) for path in chosen]
         further = {name_module(path) for path, found in ours.items() if found & wanted}
     return []
 
 
 def list_mutants(module: Path) -> list[MutationSpec]:
-    """Return all mutants that cosmic-ray knows for a module, in the order of its lines."""
-    with use_db(":memory:", WorkDB.Mode.create) as database:
-        init([module], database, {})
-        found = [item.mutations[0] for item in database.work_items]
-    found = [one for one in found if TYPES_ONLY not in one.operator_name]
-    return sorted(found, key=lambda one: (one.start_pos, one.operator_name, one.occurrence))
+    """Return all mutants that cosmic-ray knows for a module, in the order of its lines.
+
+    Its own list, by a walk of the tree for each of its operators, takes ten times as long.
+    """
+    nodes = list(ast_nodes(get_ast_from_path(module)))
+    mutants = []
+    for name in operator_names():
+        operator = get_operator(name)
+        if TYPES_ONLY in name or operator.arguments():
+            continue
+        positions = [position for node in nodes for position in operator().mutation_positions(node)]
+        mutants += [MutationSpec(module, name, number, *ends) for number, ends in enumerate(positions)]
+    return sorted(mutants, key=lambda mutant: (mutant.start_pos, mutant.operator_name, mutant.occurrence))
 
 
-def enter_copy(scratch: str) -> None:
-    """Copy the project for this process, which from then on works in the copy."""
+def enter_copy(scratch: str, python: str) -> None:
+    """Copy the project for this process, which from then on works in the copy.
+
+    What is compiled there holds for a source by its hash: a mutant is compiled anew, and everything else never.
+    """
     copy = Path(tempfile.mkdtemp(dir=scratch)) / "dgm"
     shutil.copytree(ROOT, copy, symlinks=True, ignore=shutil.ignore_patterns(*LEFT_OUT))
     # Ahead of an editable installation, also for processes that tests start.
     os.environ["PYTHONPATH"] = str(copy)
     os.chdir(copy)
+    compiling = [python, "-m", "compileall", "-q", "--invalidation-mode", "checked-hash", "dgm", "tests"]
+    subprocess.run(compiling, check=False, stdout=subprocess.DEVNULL)
 
 
-def time_tests(python: str, test: str) -> float | None:
-    """Run a test module without a change; return its seconds, None if it cannot be used, and say why."""
-    started = time.monotonic()
-    command = [python, "-m", "pytest", *OPTIONS, "-m", MARKERS, test]
-    ended = subprocess.run(command, check=False, capture_output=True, text=True)
-    if not ended.returncode:
-        return time.monotonic() - started
-    left_out = ended.returncode == NO_TESTS
-    why = "markers leave out its tests" if left_out else f"it fails:\n{ended.stdout}{ended.stderr}"
-    print(f"without {test}: {why}", flush=True)
-    return None
+def time_tests(python: str, tests: Sequence[str]) -> dict[str, float]:
+    """Run test modules without a change; return the seconds of those that can be used, and print the others."""
+    with tempfile.NamedTemporaryFile(suffix=".xml") as file:
+        command = [python, "-m", "pytest", *OPTIONS[1:], "-m", MARKERS, "-o", "junit_family=xunit1"]
+        command += [f"--junitxml={file.name}", *tests]
+        # pytest compiles tests itself, once.
+        environment = os.environ | {"PYTHONDONTWRITEBYTECODE": ""}
+        subprocess.run(command, check=False, env=environment, stdout=subprocess.DEVNULL)
+        cases = list(ElementTree.parse(file).iter("testcase"))
+    seconds: Counter[str] = Counter()
+    for case in cases:
+        seconds[case.get("file", "")] += float(case.get("time", 0))
+    failed = {case.get("file", "") for case in cases if {"failure", "error"} & {part.tag for part in case}}
+    for test in tests:
+        if test in failed or test not in seconds:
+            print(f"without {test}: {'it fails' if test in failed else 'none of its tests runs'}", flush=True)
+    return {test: seconds[test] for test in tests if test in seconds and test not in failed}
 
 
 def is_python(mutant: MutationSpec) -> bool:
@@ -178,18 +197,26 @@ def report(mutant: MutationSpec, result: WorkResult, seconds: float) -> str:
 
 
 def choose_tests(
-    pool: Executor, python: str, tests: Mapping[Path, Sequence[str]], most: int
+    pool: Executor, python: str, tests: Mapping[Path, Sequence[str]], jobs: int
 ) -> dict[Path, dict[str, float]]:
     """Return the test modules, with their seconds, that each module's mutants run against; print them.
+
+    These are the most focused ones, as many as ``TESTS_S`` allows, and the first two in any case.
 
     Raises:
         SystemExit: No test module can be used for a module.
     """
-    wanted = sorted({test for found in tests.values() for test in found[:most]})
-    taken = dict(zip(wanted, pool.map(partial(time_tests, python), wanted), strict=True))
+    wanted = sorted({test for found in tests.values() for test in found})
+    parts = [part for part in (wanted[job::jobs] for job in range(jobs)) if part]
+    seconds = {
+        test: took for part in pool.map(partial(time_tests, python), parts) for test, took in part.items()
+    }
     chosen = {}
     for module, found in tests.items():
-        timed = {test: took for test in found[:most] if (took := taken[test]) is not None}
+        timed: dict[str, float] = {}
+        for test in filter(seconds.__contains__, found):
+            if len(timed) < 2 or sum(timed.values()) + seconds[test] <= TESTS_S:
+                timed[test] = seconds[test]
         if not timed:
             raise SystemExit(f"no test in {' or '.join(FOLDERS)} fits {module}: name some with TESTS=...")
         of = f"{len(timed)} of {len(found)}" if len(timed) < len(found) else len(timed)
@@ -215,14 +242,14 @@ def main() -> None:
     outcomes: dict[str, Counter[str]] = {}
     with (
         tempfile.TemporaryDirectory(prefix="dgm-mutants-") as scratch,
-        ProcessPoolExecutor(asked.jobs, initializer=enter_copy, initargs=(scratch,)) as pool,
+        ProcessPoolExecutor(asked.jobs, initializer=enter_copy, initargs=(scratch, python)) as pool,
     ):
         found = [one for mutants in pool.map(list_mutants, modules) for one in mutants]
         drawn = random.Random(asked.seed).sample(found, min(asked.sample, len(found)))
-        print(f"{len(found)} mutants of {len(modules)} modules, {len(drawn)} drawn with seed {asked.seed}")
+        print(f"{len(found)} mutants of {len(modules)} modules, {len(drawn)} drawn", flush=True)
         changed = sorted({one.module_path for one in drawn})
-        tests = {module: asked.tests or find_tests(module) for module in changed}
-        chosen = choose_tests(pool, python, tests, asked.most)
+        tests = {module: asked.tests or find_tests(module)[: asked.most] for module in changed}
+        chosen = choose_tests(pool, python, tests, asked.jobs)
         running = {pool.submit(run_mutant, python, one, chosen[one.module_path]): one for one in drawn}
         for done in as_completed(running):
             mutant = running[done]

@@ -39,10 +39,17 @@ from dgm.archive.run import Run
 from dgm.archive.snapshots import tree_id
 from dgm.domain import Snapshot, Split, Task
 from dgm.errors import UserError
-from dgm.evaluation.ablation import DIFFERENCE, Effect, PartEffect, fewest_tasks, judge_parts, tasks_to_show
+from dgm.evaluation.ablation import (
+    DIFFERENCE,
+    Effect,
+    PartEffect,
+    fewest_tasks,
+    judge_parts,
+    remove_each_part,
+    tasks_to_show,
+)
 from dgm.evaluation.schedule import EvaluationProgress
 from dgm.meta.contract import read_contract
-from dgm.meta.removable_parts import remove_each_part
 from dgm.models.pricing import Price
 from dgm.models.scripted import Script
 from dgm.protocols import Benchmark

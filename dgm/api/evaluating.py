@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from dgm import assemble
-from dgm.analysis.best import find_agent
+from dgm.analysis.agents import find_agent
 from dgm.api.agents import RunAgent
 from dgm.api.arguments import (
     SettingValues,

@@ -8,7 +8,7 @@ import platform
 from collections.abc import Callable, Sequence
 
 from dgm import assemble
-from dgm.analysis.best import best_of
+from dgm.analysis.agents import best_of
 from dgm.analysis.budgets import Ending, Reason
 from dgm.api.watcher import Watcher
 from dgm.archive.events import Control, Recorded, RunStarted

@@ -28,11 +28,9 @@ from dgm.config import Settings, resolve
 from dgm.config.listing import ListedSetting, Variable, list_sections
 from dgm.errors import DgmError, Infrastructure, UserError
 from dgm.gateway.leftovers import find_dead_gateways
-from dgm.models import local_servers
 from dgm.models.abilities import Abilities
-from dgm.models.auto import Offer, settle_auto
+from dgm.models.auto import USUAL, LocalServer, Offer, Probe, probe_servers, settle_auto
 from dgm.models.keys import read_key
-from dgm.models.local_servers import USUAL, LocalServer, Probe
 from dgm.models.pricing import Prices
 from dgm.models.providers import PROVIDER_KINDS, ProviderKind, all_variables
 from dgm.render import fmt
@@ -84,7 +82,7 @@ def doctor(
 
     async def check() -> MachineView:
         rows = [_check_python(), _check_git(), _check_disk()]
-        rows += check_providers(local_servers.probe, _known_answer)
+        rows += check_providers(probe_servers, _known_answer)
         with use_engine(engines):
             rows += await _check_sandboxes(on_step)
         if model:
@@ -289,6 +287,8 @@ async def _check_sandboxes(on_step: OnStep) -> list[CheckRow]:
     usable = is_fit(diagnosis, chosen.name, unbounded=is_unbounded_accepted())
     detail = chosen.name if usable or not reason else f"{chosen.name}, since {reason}"
     flaw = "" if usable else ", which fails a check above: no search can run in it"
+    if not usable and is_fit(diagnosis, "bubblewrap", unbounded=is_unbounded_accepted()):
+        flaw += "; bubblewrap works: --set sandbox=bubblewrap"
     return [*rows, CheckRow(check=CHOSEN, ok=usable, required=True, detail=f"{detail}{flaw}")]
 
 

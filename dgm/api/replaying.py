@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, get_args
 
 from dgm import assemble
-from dgm.analysis.best import find_agent
+from dgm.analysis.agents import find_agent
 from dgm.api.arguments import (
     SettingValues,
     apply_assignments,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from dgm.analysis.best import best_of
+from dgm.analysis.agents import best_of
 from dgm.analysis.budgets import Ending
 from dgm.api.agents import RunAgent, number_of
 from dgm.api.control import ApprovalView, approve_child
@@ -14,10 +14,9 @@ from dgm.api.replaying import replay
 from dgm.api.report import report as make_report
 from dgm.archive.adopt import verify
 from dgm.archive.finding import find_run
-from dgm.archive.history import state
 from dgm.archive.live import stop_run
 from dgm.archive.packed import find_addresses
-from dgm.archive.run import Run
+from dgm.archive.run import Run, state
 from dgm.domain import SEED, Usage
 from dgm.exports.tables import EVALUATIONS, SPEND, Cell, ExportTable
 from dgm.exports.targets import Exported

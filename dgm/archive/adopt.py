@@ -23,11 +23,10 @@ from dgm.archive import earlier
 from dgm.archive.durable import make_folder, sync_file, write_durably
 from dgm.archive.events import SCHEMA_VERSION, ModelCalled, Recorded, decode, traces_of
 from dgm.archive.git import Objects
-from dgm.archive.history import find_unborn
 from dgm.archive.journal import CallReader
 from dgm.archive.log import APPLICATION_ID, FILE, LATEST, translate_errors, write_log
 from dgm.archive.repository import make_repository
-from dgm.archive.run import Run, RunKind, read_config
+from dgm.archive.run import Run, RunKind, find_unborn, read_config
 from dgm.bounded_reading import open_file, read_file
 from dgm.domain import Agent, Born, CommitId, Digest, Name
 from dgm.errors import ArchiveCorrupt, UserError
@@ -220,32 +219,52 @@ def _read_calls(
         if type(action) is not int or type(number) is not int:
             raise ArchiveCorrupt(f"{place}: a call has no number")
         where = f"{place}: call {number} of action {action}"
-        packed = zlib.compress(inflate(where, request))
-        yield action, number, packed, None if reply is None else zlib.compress(inflate(where, reply))
+        yield action, number, _repack(where, request), None if reply is None else _repack(where, reply)
 
 
 def _read_traces(place: Path, traces: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Digest, bytes]]:
     for digest, packed in traces:
-        data = inflate(f"{place}: trace {str(digest)[:64]}", packed)
-        if hashlib.sha256(data).hexdigest() != digest:
-            raise ArchiveCorrupt(f"{place}: trace {str(digest)[:64]}: its content has another hash")
-        yield digest, zlib.compress(data)
+        where = f"{place}: trace {str(digest)[:64]}"
+        _check_content(where, digest, packed)
+        yield digest, _repack(where, packed)
 
 
-def inflate(place: str, packed: Any) -> bytes:  # noqa: ANN401  (a stranger's value)
-    """Return the content of one zlib stream of at most ``MAX_BYTES``.
+def _check_content(place: str, digest: object, packed: Any) -> None:  # noqa: ANN401  (a stranger's values)
+    content = hashlib.sha256()
+    for piece in inflate(place, packed):
+        content.update(piece)
+    if content.hexdigest() != digest:
+        raise ArchiveCorrupt(f"{place}: its content has another hash")
+
+
+def _repack(place: str, packed: Any) -> bytes:  # noqa: ANN401  (a stranger's value)
+    """Return a zlib stream compressed anew; only a piece of its content is in memory at a time."""
+    zipper = zlib.compressobj()
+    stream = b"".join(zipper.compress(piece) for piece in inflate(place, packed))
+    return stream + zipper.flush()
+
+
+def inflate(place: str, packed: Any) -> Iterator[bytes]:  # noqa: ANN401  (a stranger's value)
+    """Yield the content of one zlib stream of at most ``MAX_BYTES``, in pieces of at most 1 MiB.
 
     Raises:
         ArchiveCorrupt: it is none; the message begins with ``place``.
     """
-    unzip = zlib.decompressobj()
+    unzip, size = zlib.decompressobj(), 0
     try:
-        data = unzip.decompress(packed, MAX_BYTES)
+        for start in range(0, len(packed), _PIECE):
+            rest = packed[start : start + _PIECE]
+            while rest and size <= MAX_BYTES:
+                piece = unzip.decompress(rest, _PIECE)
+                size += len(piece)
+                yield piece
+                rest = unzip.unconsumed_tail
+        last = unzip.flush() if size <= MAX_BYTES else b""
     except (zlib.error, TypeError) as error:
         raise ArchiveCorrupt(f"{place}: damaged ({error})") from error
-    if not unzip.eof or unzip.unused_data:
+    if not unzip.eof or unzip.unused_data or size + len(last) > MAX_BYTES:
         raise ArchiveCorrupt(f"{place}: damaged: it ends too early, too late or after {MAX_BYTES} bytes")
-    return data
+    yield last
 
 
 def verify(folder: Path) -> Mapping[str, int]:
@@ -265,8 +284,9 @@ def _verify_folder(folder: Path) -> Mapping[str, int]:
     with Run.open(folder) as run:
         reader = CallReader(run.store)
         stored = {Digest(name) for (name,) in run.store.query("SELECT sha256 FROM blobs")}
-        for digest in stored:
-            run.traces.get(digest)
+        for name in stored:
+            for (packed,) in run.store.query("SELECT zlib FROM blobs WHERE sha256 = ?", (name,)):
+                _check_content(f"{run.store.path}: trace {name}", name, packed)
         exchanges = 0
         for recorded in run.store.read():
             event = recorded.event

@@ -205,19 +205,31 @@ def _open_subfolder(here: int, part: str) -> int:
 
 
 def storable(files: Snapshot) -> Snapshot:
-    """Return the snapshot without entries that git refuses: anything that is named ``.git`` or lies in one.
+    """Return the snapshot as git stores it: modes are git's, and nothing is named ``.git`` or lies in one.
 
     This includes any spelling that some file system treats as ``.git`` (case, trailing dots and spaces, ``git~1``).
 
     Raises:
-        UserError: a name is invalid in a folder, or is both a file and a folder.
+        UserError: a name is invalid in a folder, or is both a file and a folder; or an entry is no file and no link.
     """
-    stored = {check_name(name): entry for name, entry in files.items() if not is_git_name(name)}
+    stored = {
+        check_name(name): _with_gits_mode(name, entry)
+        for name, entry in files.items()
+        if not is_git_name(name)
+    }
     for name in stored:
         for folder in _folders_of(name):
             if folder in stored:
                 raise UserError(f"{folder!r} is both a file and a folder")
     return stored
+
+
+def _with_gits_mode(name: str, entry: Entry) -> Entry:
+    if entry.mode in (FILE, PROGRAM, LINK):
+        return entry
+    if not stat.S_ISREG(entry.mode):
+        raise UserError(f"{name!r} is neither a file nor a link (mode {entry.mode:o})")
+    return Entry(entry.data, PROGRAM if entry.mode & 0o100 else FILE)
 
 
 def is_git_name(name: str) -> bool:

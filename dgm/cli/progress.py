@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from dgm.analysis.best import best_of
+from dgm.analysis.agents import best_of
 from dgm.analysis.budgets import describe_budget_use, sum_evaluations_spent
 from dgm.api.watcher import Counts
 from dgm.archive.events import ChildProposed, Recorded, TaskGraded

@@ -12,14 +12,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from dgm.analysis.lineage import Lineage
+from dgm.analysis.agents import trace_lineage
 from dgm.archive.git import Objects, quote_name
 from dgm.archive.repository import scratch_objects
 from dgm.archive.run import Run, identity_of
 from dgm.domain import Agent, CommitId, Snapshot
 from dgm.errors import UserError
 from dgm.exports.files import new_file, new_folder
-from dgm.meta.seed_origin import load_origin
+from dgm.meta.seeds import load_origin
 from dgm.render.safe import neutralise, one_line
 
 TITLE_CHARS = 72
@@ -106,7 +106,7 @@ def write_patch(run: Run, agent: Agent, target: Path) -> int:
 
 def _read_steps(run: Run, agent: Agent) -> list[_Step]:
     steps: list[_Step] = []
-    agents = Lineage(run.tree, agent.id).agents
+    agents = trace_lineage(run.tree, agent.id)
     trees = run.repository.trees_of(step.commit for step in agents)
     for step, tree in zip(agents, trees, strict=True):
         before = steps[-1].source if steps else {}

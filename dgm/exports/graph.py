@@ -8,8 +8,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dgm.analysis.best import best_of
-from dgm.analysis.lineage import Lineage
+from dgm.analysis.agents import best_of, trace_lineage
 from dgm.archive.events import AgentBorn
 from dgm.archive.run import Run, identity_of
 from dgm.archive.tree import Tree
@@ -80,7 +79,7 @@ def to_networkx(tree: Tree, best: AgentId | None = None) -> "DiGraph[int]":
         tree: the agents.
         best: the agent marked as ``best``; the agents from the seed to it are marked as ``lineage``. None: no marks.
     """
-    lineage = set() if best is None else {agent.id for agent in Lineage(tree, best).agents}
+    lineage = set() if best is None else {agent.id for agent in trace_lineage(tree, best)}
     graph = tree.graph.copy()
     for agent in tree.agents:
         own, clade = tree.own(agent.id), tree.clade(agent.id)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from dgm.analysis.best import find_agent
+from dgm.analysis.agents import find_agent
 from dgm.archive.finding import SUFFIX
 from dgm.archive.packed import find_addresses, unpack
 from dgm.archive.run import Run

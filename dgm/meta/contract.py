@@ -128,7 +128,7 @@ class Contract(BaseModel):
     """Regular expressions of what no two of its requests share, such as ids that it invents; a replay and a repetition
     compare requests without it."""
     parts: Mapping[Part, SomeWords] = {}
-    """Map of scaffold part to patterns of its files (``dgm.meta.module``); empty: the names decide."""
+    """Map of scaffold part to patterns of its files (``dgm.meta.self_edit``); empty: the names decide."""
     name: object = ""
     """A name for people; dgm does not use it."""
     editor: str = OWN_EDITOR

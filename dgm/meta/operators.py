@@ -24,7 +24,7 @@ BUILTIN = {
     "compare": "dgm.meta.issue:Compare",
     "crossover": "dgm.meta.crossover:Crossover",
     "invent": "dgm.meta.invent:Invent",
-    "module": "dgm.meta.module:Module",
+    "module": "dgm.meta.self_edit:Module",
 }
 """Name → ``module:attribute``, as an entry point names it; called with an ``OperatorContext`` as a plug-in is."""
 SHAPE: Mapping[str, int | None] = {"name": None, "make": 2}

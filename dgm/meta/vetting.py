@@ -22,8 +22,7 @@ from dgm.config import GateSettings, LimitSettings, VettingSettings
 from dgm.domain import Entry, Snapshot, TaskId, Verdict
 from dgm.errors import AgentFault, ArchiveCorrupt, UserError
 from dgm.meta.contract import OWN_EDITOR, read_contract
-from dgm.meta.novelty import AgentEdit, Judge, check_novel
-from dgm.meta.syntax_key import syntax_key
+from dgm.meta.similarity import AgentEdit, Judge, check_novel, syntax_key
 from dgm.protocols import Completed, Grade, Job, JobKind, Work, Workbench
 
 DRY_RUN = "This is a dry run: change nothing and say DONE."

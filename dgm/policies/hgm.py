@@ -10,8 +10,10 @@ from random import Random
 import numpy as np
 
 from dgm.archive.events import ActionStarted, AgentBorn, Recorded, TaskGraded, VerdictWithdrawn
-from dgm.domain import SEED, AgentId, Born, Evaluation, Expand, Verdict
+from dgm.archive.tree import Tree
+from dgm.domain import SEED, AgentId, Born, Evaluation, Expand, Tally, Verdict
 from dgm.policies.policy import Floats, Ints, Plan, View, draw_beta
+from dgm.stats import lower_bound
 
 
 def may_widen(view: View) -> bool:
@@ -58,6 +60,31 @@ def chance(view: View, rng: Random) -> Plan:
         return AgentId(int(agents[rng.randrange(len(agents))])) if len(agents) else None
 
     return Plan(may_widen(view), lambda: choose(view.fertile), lambda: choose(view.open))
+
+
+def best_belief(tree: Tree) -> AgentId:
+    """Return the agent whose own tally has the highest lower credible bound.
+
+    The bound is the 1st percentile of Beta(1 + resolved, 1 + unresolved) (arXiv:2510.21614, section 3). Among equals
+    the agent with more evaluations wins, then the oldest. An agent without an evaluation is only chosen where no
+    agent has any.
+
+    The bound rises with each resolved task and falls with each unresolved one. So it is computed only for tallies
+    that have more resolved than every other tally with as few unresolved or fewer.
+    """
+    tallies = [Tally(*counts) for counts in zip(tree.own_resolved, tree.own_unresolved, strict=True)]
+    most_resolved: dict[int, int] = {}
+    for tally in tallies:
+        if tally.n and tally.resolved > most_resolved.get(tally.unresolved, -1):
+            most_resolved[tally.unresolved] = tally.resolved
+    candidates: list[Tally] = []
+    for unresolved, resolved in sorted(most_resolved.items()):
+        if not candidates or resolved > candidates[-1].resolved:
+            candidates.append(Tally(resolved, unresolved))
+    if not candidates:
+        return tree.agents[0].id
+    best = max(candidates, key=lambda tally: (lower_bound(tally), tally.n))
+    return AgentId(tallies.index(best))
 
 
 class HgmPublished:

@@ -6,14 +6,12 @@ learned from the log.
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dgm.archive.tree import Tree
 from dgm.domain import Evaluate
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 BARREN = 10
 """After so many stillborn children in a row an agent is no parent any more."""
@@ -59,7 +57,7 @@ def is_busy(tree: Tree) -> bool:
 def may_expand(tree: Tree) -> bool:
     """Return whether the budget has room for one more agent, somebody is fertile, and not too many children wait."""
     limit = tree.budget.agents
-    if not _has_fertile_agent(tree) or len(tree.waiting) >= WAITING:
+    if not fertile(tree).any() or len(tree.waiting) >= WAITING:
         return False
     remaining = evaluations_left(tree)
     if remaining is not None and remaining < tree.budget.expansion_cost:
@@ -67,7 +65,7 @@ def may_expand(tree: Tree) -> bool:
     return limit is None or agents_begun(tree) < limit
 
 
-def fertile(tree: Tree) -> "NDArray[np.bool_]":
+def fertile(tree: Tree) -> NDArray[np.bool_]:
     """Return per agent whether it may be a parent; shape (agents,).
 
     An agent may not after ``BARREN`` stillborn children since its last birth. With the gate ``flips`` it may not either
@@ -75,10 +73,6 @@ def fertile(tree: Tree) -> "NDArray[np.bool_]":
     """
     may = tree.barren < BARREN
     return may & (tree.flip_balance >= 0) if tree.counts_flips else may
-
-
-def _has_fertile_agent(tree: Tree) -> bool:
-    return bool(fertile(tree).any())
 
 
 def evaluations_left(tree: Tree) -> float | None:

@@ -4,17 +4,16 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from dgm.archive.tree import Tree
 from dgm.config import PolicySettings, Settings
 from dgm.domain import AgentId
 from dgm.errors import UserError
 from dgm.plugins import check_function, check_shape, find_plugin, is_reference, make_plugin
-
-if TYPE_CHECKING:
-    from dgm.policies.policy import Decide
-    from dgm.protocols import Needs, Policy
+from dgm.policies.operators import open_operators
+from dgm.policies.policy import Decide, Observer, PlannedPolicy, recombine
+from dgm.protocols import Needs, Policy
 
 POLICIES = {
     "lineage": "dgm.policies.lineage:Lineage",
@@ -36,7 +35,7 @@ POLICIES = {
 }
 RECOMMENDATIONS = {
     "lineage": "dgm.policies.lineage:recommend",
-    "best-belief": "dgm.policies.recommend:best_belief",
+    "best-belief": "dgm.policies.hgm:best_belief",
 }
 PARTS = {"gate": "expand", "parent": "parent", "evaluation": "agent", "task": "task"}
 """Setting that takes a part from another policy → the field of its plan."""
@@ -50,7 +49,7 @@ PART_NAMES = {
 """Names of parts that several policies share → one of these policies."""
 READ_ALPHA = ("hgm", "random", "hgm-published", "best-of-n")
 """The built-in policies whose gate reads ``policy.alpha``."""
-NEEDLESS: Mapping[str, "Needs"] = MappingProxyType({})
+NEEDLESS: Mapping[str, Needs] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ class PolicyContext:
     alpha: float = 0.6
 
 
-def open_policy(settings: Settings, needs: "Mapping[str, Needs]" = NEEDLESS) -> "Policy":
+def open_policy(settings: Settings, needs: Mapping[str, Needs] = NEEDLESS) -> Policy:
     """Return the policy that the settings name, with the parts that they take from other policies.
 
     Args:
@@ -72,10 +71,6 @@ def open_policy(settings: Settings, needs: "Mapping[str, Needs]" = NEEDLESS) -> 
     Raises:
         UserError: there is no policy of that name, it does not fit, or the operators cannot make the first child.
     """
-    # Imported here because they load numpy, which readers of runs do not need.
-    from dgm.policies.operators import open_operators
-    from dgm.policies.policy import Observer, PlannedPolicy, recombine
-
     context = PolicyContext("+".join(settings.operator_names), settings.policy.alpha)
     operators, observers = open_operators(settings, needs)
     decide, state = _open(settings.policy.name, context)
@@ -98,7 +93,7 @@ def open_policy(settings: Settings, needs: "Mapping[str, Needs]" = NEEDLESS) -> 
     )
 
 
-def _open(name: str, context: PolicyContext) -> "tuple[Decide, object]":
+def _open(name: str, context: PolicyContext) -> tuple[Decide, object]:
     """Return a policy's function, and its state if it is a class."""
     thing = find_plugin("policies", name, POLICIES)
     if inspect.isroutine(thing):

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from dgm import assemble
-from dgm.analysis.lineage import Lineage
+from dgm.analysis.agents import trace_lineage
 from dgm.archive.adopt import check_descent
 from dgm.archive.events import Event, Recorded, TaskGraded
 from dgm.archive.log import Traces
@@ -302,7 +302,7 @@ async def replay_lineage(
     if run.kind is not RunKind.SEARCH:
         check_performed(run)
         raise UserError(f"{run.name}: its agents were evaluated and not made; replay the run that made them")
-    agents = Lineage(run.tree, leaf).agents
+    agents = trace_lineage(run.tree, leaf)
     steps = []
     async with AsyncExitStack() as opened:
         replayers = {

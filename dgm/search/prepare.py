@@ -36,9 +36,8 @@ from dgm.archive.events import (
     Event,
     Recorded,
 )
-from dgm.archive.history import evaluations_of
 from dgm.archive.log import name_of as digest_of
-from dgm.archive.run import Run
+from dgm.archive.run import Run, evaluations_of
 from dgm.archive.tree import Tree
 from dgm.config import EvidenceSettings, Settings
 from dgm.domain import (
@@ -59,7 +58,8 @@ from dgm.domain import (
 from dgm.errors import UserError
 from dgm.meta.evidence import begin_with_actions, count_problems, evidence_folder
 from dgm.meta.issue import CONTEXT, EMPTY, EMPTY_SHARE, ENTRIES, SHARE, STOCHASTIC, UNRESOLVED
-from dgm.meta.syntax_key import VERSION, syntax_key
+from dgm.meta.similarity import VERSION, syntax_key
+from dgm.policies.published import outcome_distances
 from dgm.protocols import Benchmark, Brief, Case, Member, Needs, ProgramEnd
 from dgm.stats import wilson
 
@@ -152,8 +152,6 @@ def _rank_agents(
 
 def _choose_diverse(tree: Tree, parent: AgentId, pool: Sequence[AgentId], count: int) -> list[AgentId]:
     """Return half the best agents, then repeatedly the agent farthest from its nearest chosen one."""
-    from dgm.policies.published import outcome_distances  # it loads numpy
-
     ranked = _rank_agents(tree, pool, len(pool))
     chosen = ranked[: math.ceil(count / 2)]
     row = {agent: number for number, agent in enumerate([*ranked, parent])}

@@ -13,7 +13,7 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Static, Tree
 from textual.widgets.tree import TreeNode
 
-from dgm.analysis.lookups import find_matching, next_match
+from dgm.analysis.agents import find_matching, next_match
 from dgm.domain import AgentId
 from dgm.render import fmt, safe
 from dgm.tui.agent import operator_text, row_facts

@@ -2,17 +2,16 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
+from itertools import pairwise
 from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field
 
 from dgm.analysis.accounts import Accounts, AgentAccount, Purpose, RefusedRequest
-from dgm.analysis.best import best_of, count_abandoned
-from dgm.analysis.lineage import Lineage
+from dgm.analysis.agents import best_of, count_abandoned, trace_lineage
 from dgm.archive.approvals import UnreadableApproval, WaitingChild, read_answer
 from dgm.archive.events import ActionStarted, AgentBorn
-from dgm.archive.history import LIVING, evaluations_of, state
-from dgm.archive.run import Run
+from dgm.archive.run import LIVING, Run, evaluations_of, state
 from dgm.archive.tree import Tree
 from dgm.domain import ActionId, Agent, AgentId, Cost, Evaluate, Evaluation, Expand, Usage
 from dgm.policies.limits import BARREN
@@ -230,9 +229,11 @@ class LineageView(View):
     def load(cls, run: Run, agent: AgentId) -> Self:
         """Read a lineage."""
         best, states = best_of(run), agent_states(run)
+        line = trace_lineage(run.tree, agent)
+        patches = [b"", *(run.repository.diff(a.commit, b.commit) for a, b in pairwise(line))]
         steps = tuple(
-            LineageStep(**row_fields(run.tree, step.agent, best, states), patch=decode(step.patch))
-            for step in Lineage(run.tree, agent).steps(run)
+            LineageStep(**row_fields(run.tree, member, best, states), patch=decode(patch))
+            for member, patch in zip(line, patches, strict=True)
         )
         return cls(run=run.name, agent=agent, lineage=steps)
 
@@ -384,7 +385,7 @@ def read_making(run: Run, agent: Agent) -> MakingView:
     Raises:
         ArchiveCorrupt: a trace is missing or damaged.
     """
-    from dgm.analysis.operator_accounts import stage_times
+    from dgm.analysis.accounts import stage_times
 
     events = [item.event for item in run.store.events_of_action(agent.action)] if agent.parents else []
     cost = next((event.outcome.cost for event in events if isinstance(event, AgentBorn)), Cost())

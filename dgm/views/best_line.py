@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dgm.analysis.lineage import Lineage
+from dgm.analysis.agents import trace_lineage
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.config.toml_files import LIMIT_BYTES
@@ -96,7 +96,7 @@ class TaskGroups(View):
 
 def read_lineage(run: Run, best: AgentId, most: int = STEPS) -> ReportLineage:
     """Return the line of ``best``: the seed, and the last of the others, at most ``most`` in all."""
-    members = Lineage(run.tree, best).agents
+    members = trace_lineage(run.tree, best)
     shown = members if len(members) <= most else (members[0], *members[len(members) - most + 1 :])
     return ReportLineage(
         agents=tuple(agent.id for agent in members),

@@ -9,7 +9,7 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dgm.analysis.best import best_in
+from dgm.analysis.agents import best_in
 from dgm.archive.events import CallBooked, ModelCalled, ModelLearned, RunStarted, TaskGraded
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree, Watch
@@ -41,7 +41,7 @@ def compute_curve(run: Run, most: int = 400) -> Sequence[CurvePoint]:
     """Return the points at which the leader or its bound changed, and the end of the run, at most ``most`` in all.
 
     Empty without a verdict. Verdicts that were withdrawn later count at no time. Among agents of one bound the one
-    with more verdicts leads, then the older one, as in ``dgm.policies.recommend``.
+    with more verdicts leads, then the older one, as in ``dgm.policies.hgm``.
     """
     watch, withdrawn, points = Watch(), run.store.withdrawn(run.tree.seq), list[CurvePoint]()
     tallies: dict[int, Tally] = {}

@@ -7,13 +7,10 @@ from typing import Any, Self
 
 from pydantic import Field
 
-from dgm.analysis.accounts import Purpose
-from dgm.analysis.best import best_of
-from dgm.analysis.lineage import Lineage
-from dgm.analysis.operator_accounts import OperatorLine, operators_of
+from dgm.analysis.accounts import OperatorLine, Purpose, operators_of
+from dgm.analysis.agents import best_of, trace_lineage
 from dgm.archive.events import ActionStarted, traces_of
-from dgm.archive.history import state
-from dgm.archive.run import Run, RunKind, format_assignments, identity_of
+from dgm.archive.run import Run, RunKind, format_assignments, identity_of, state
 from dgm.archive.tree import Tree
 from dgm.benchmarks.grader_version import name_grader
 from dgm.config import Settings, read_frozen
@@ -341,7 +338,7 @@ def view_tree(tree: Tree, best: AgentId, most: int = NODES) -> ReportTree:
     agents = [agent.id for agent in tree.agents]
     if len(agents) > most:
         sizes = [tree.clade(agent).n for agent in agents]
-        line = [agent.id for agent in Lineage(tree, best).agents]
+        line = [agent.id for agent in trace_lineage(tree, best)]
         agents.sort(key=lambda agent: (-sizes[agent], agent))
         agents = sorted({*line, *agents[: max(0, most - len(line))]})
     return ReportTree(

@@ -6,14 +6,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-from dgm.analysis.best import best_of
-from dgm.analysis.budgets import count_ended_expansions
+from dgm.analysis.agents import best_of
+from dgm.analysis.budgets import StandstillCount, count_ended_expansions
 from dgm.analysis.dead_ends import find_dead_end, read_last_output
-from dgm.analysis.goals import StandstillCount
 from dgm.archive.events import ActionLost, AgentStillborn, CallRefused, Recorded, TaskGraded
-from dgm.archive.history import LIVING, state, writer
 from dgm.archive.live import find_cut_checks
-from dgm.archive.run import Run, format_assignments, merge_tables
+from dgm.archive.run import LIVING, Run, format_assignments, merge_tables, state, writer
 from dgm.archive.tree import CANNOT_GO_ON, Tree
 from dgm.domain import NO_ACTION, AgentId, Tally
 from dgm.stats import lower_bound

@@ -7,9 +7,8 @@ from typing import Self
 from dgm.analysis.accounts import read_usage
 from dgm.archive.conversations import ConversationBuilder, Prompts, Thread
 from dgm.archive.events import ModelCalled
-from dgm.archive.history import evaluations_of
 from dgm.archive.journal import CallReader
-from dgm.archive.run import Run
+from dgm.archive.run import Run, evaluations_of
 from dgm.domain import ActionId, Agent, Evaluation, Tally, TaskId, Verdict
 from dgm.errors import ArchiveCorrupt, UserError
 from dgm.views.agents import AttemptView, attempt_fields, decode

@@ -32,11 +32,11 @@ from dgm.domain import (
     Usage,
     Verdict,
 )
-from dgm.errors import AgentFault, Infrastructure
+from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.gateway.lease import DRY_RUN
 from dgm.meta.evidence import conversation_text, manifest, program_end_of, prompts_text
-from dgm.meta.novelty import AgentEdit, Judge
 from dgm.meta.prompts import load_frozen
+from dgm.meta.similarity import AgentEdit, Judge
 from dgm.meta.trajectories import TRACE
 from dgm.meta.vetting import DryRuns, Vetting
 from dgm.plugins import check_answer
@@ -182,7 +182,7 @@ def _prepare_vetting(worker: Worker, action: ActionId, what: Expand) -> PassStag
             dry=DryRuns(dry_bench, worker.session.spec.image, limits.check_s),
             try_task=probe,
             probes=what.probes,
-            known=lambda child: contents.get(tree_id(child)),
+            known=lambda child: contents.get(_tree_of(child)),
             syntax=lambda: syntax,
             edits=lambda: edits_before(brief, siblings, run.repository.diff),
             limits=limits,
@@ -196,6 +196,13 @@ def _prepare_vetting(worker: Worker, action: ActionId, what: Expand) -> PassStag
             traces["vetting"] = await asyncio.to_thread(worker.keep_uncut, vetting.trace())
 
     return pass_stages
+
+
+def _tree_of(child: Snapshot) -> str:
+    try:
+        return tree_id(child)
+    except UserError as error:  # the stage that checks this may be off
+        raise AgentFault("patch", f"it is no folder of files: {error}") from error
 
 
 def _open_judge(worker: Worker, bench: SandboxWorkbench) -> Judge:

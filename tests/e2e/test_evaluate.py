@@ -7,6 +7,7 @@ import pytest
 
 from dgm.paths import asset
 from tests.support.hosted import begun, count, events, until
+from tests.support.program import OFFLINE
 
 pytestmark = pytest.mark.sandbox
 
@@ -18,15 +19,10 @@ PRICES = ("--set", "models.prices.offline={input=2.0,output=8.0}")
 @pytest.fixture(scope="module")
 def run(dgm):
     """The folder of a search that has only its seed."""
-    if not shutil.which("bwrap"):
-        pytest.skip("bubblewrap is not installed")
     words = [
         "--name",
         "evaluated",
-        "--model",
-        "offline",
-        "--set",
-        "sandbox=bubblewrap",
+        *OFFLINE,
         "--max-evaluations",
         1,
     ]
@@ -130,7 +126,7 @@ def test_a_killed_evaluation_goes_on_where_it_was(dgm, run, tmp_path):
 
 
 def test_an_agent_without_a_run_is_evaluated_in_a_folder_of_its_own(dgm, mine):
-    words = ["evaluate", mine, "--model", "offline", "--set", "sandbox=bubblewrap", *TASKS[:4]]
+    words = ["evaluate", mine, *OFFLINE, *TASKS[:4]]
     found = dgm.json(*words)
     folder = dgm.archive / found["folder"].rpartition("/")[2]
     assert folder.name.startswith("evaluate-")

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 
 from tests.docker.hostile.suite import make as make_suite
 
-pytestmark = pytest.mark.sampled
+pytestmark = [pytest.mark.sandbox, pytest.mark.sampled]
 
 POLICY = """
 from dgm.domain import SEED, Evaluate, Expand
@@ -150,8 +149,6 @@ if solution.patch:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Where a program has searched with a policy of its own."""
-    if not shutil.which("bwrap"):
-        pytest.skip("bubblewrap is not installed")
     place = tmp_path_factory.mktemp("program")
     (place / "in_turn.py").write_text(POLICY)
     (place / "program.py").write_text(PROGRAM)
@@ -171,41 +168,35 @@ def _python(folder: Path, *words: str, path: str = "") -> subprocess.CompletedPr
     )
 
 
-@pytest.mark.sandbox
 def test_a_program_searches_reads_and_goes_on(folder):
     assert "The best agent" in (folder / "report.html").read_text()
     assert json.loads((folder / "best.json").read_text())["agent"] in (0, 1)
 
 
-@pytest.mark.sandbox
 def test_a_program_goes_on_after_its_search_was_stopped(folder, tmp_path):
     (tmp_path / "stopped.py").write_text(STOPPED)
     done = _python(tmp_path, "stopped.py", str(folder / "suite"))
     assert (done.stdout.splitlines()[-1:], done.returncode) == (["the program goes on"], 0), done.stderr
 
 
-@pytest.mark.sandbox
 def test_a_program_evaluates_an_agent_and_grades_patches(folder):
     (folder / "evaluation.py").write_text(EVALUATION)
     done = _python(folder, "evaluation.py", str(folder / "suite"))
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.sandbox
 def test_a_program_lets_an_agent_work_on_a_repository(folder):
     (folder / "repair.py").write_text(REPAIR)
     done = _python(folder, "repair.py", str(folder / "suite"))
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.sandbox
 def test_a_program_performs_a_batch(folder):
     (folder / "batch.py").write_text(BATCH)
     done = _python(folder, "batch.py", str(folder / "suite"))
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.sandbox
 def test_commands_read_a_run_whose_policy_they_cannot_import(folder):
     # -P: the working folder is not searched for modules.
     said = _python(folder, "-P", "-m", "dgm", "status", "first", "--json")
@@ -218,7 +209,6 @@ def test_commands_read_a_run_whose_policy_they_cannot_import(folder):
     assert (replayed.returncode, "all identical" in replayed.stdout) == (0, True)
 
 
-@pytest.mark.sandbox
 def test_a_changed_policy_is_told_of_before_a_replay(folder, tmp_path):
     (tmp_path / "in_turn.py").write_text(POLICY + "# changed\n")
     said = _python(folder, "-P", "-m", "dgm", "replay", "first", path=str(tmp_path))

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import shutil
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -267,12 +266,15 @@ def seen():
 @pytest.mark.sandbox
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("provider", "evaluations"), [("openai", 2), pytest.param("anthropic", 2, marks=pytest.mark.minutes)]
+    ("provider", "evaluations", "share"),
+    [
+        ("openai", 2, 0.25),
+        pytest.param("anthropic", 2, 0.25, marks=pytest.mark.sampled),
+        pytest.param("openai", 100, 0.1, marks=pytest.mark.minutes),
+    ],
 )
-def test_a_search_under_faults_gives_the_same_archive(provider, evaluations, tmp_path):
-    if not shutil.which("bwrap"):
-        pytest.skip("bubblewrap is not installed")
-    found = perform(Trial(provider, evaluations, faults=0.25), tmp_path)
+def test_a_search_under_faults_gives_the_same_archive(provider, evaluations, share, tmp_path):
+    found = perform(Trial(provider, evaluations, share), tmp_path)
     assert found["same"], found
     assert found["faults"] >= 3
     assert found["evaluations"] == evaluations

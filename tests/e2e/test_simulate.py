@@ -19,8 +19,6 @@ from dgm.simulation.policies import contender_settings
 from dgm.simulation.recorded import record_trial
 from dgm.simulation.trial import Trial, perform, quiet
 
-pytestmark = pytest.mark.sampled
-
 ONE = ("--policy", "hgm", "--family", "drift", "--worlds", "7:8", "--budget", "40")
 
 
@@ -102,7 +100,10 @@ def _killed_after(folder, trial, events):
     record_trial(folder, trial, die)
 
 
-@pytest.mark.parametrize("policy", sorted(POLICIES))
+@pytest.mark.parametrize(
+    "policy",
+    [pytest.param(name, marks=[] if name == "lineage" else pytest.mark.sampled) for name in sorted(POLICIES)],
+)
 def test_decisions_replay_after_two_deaths_with_twenty_workers(policy, tmp_path):
     # Room for the seed on all of its 60 tasks and for children after that, which is when the last policies make them;
     # the second death comes when they do.

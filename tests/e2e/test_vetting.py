@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import shutil
 from dataclasses import replace
 
 import pytest
@@ -12,7 +11,7 @@ from dgm.assemble import create, open_worker, parts_of
 from dgm.config import resolve
 from dgm.domain import SEED, Born, Entry, Expand, Stillborn, TaskId
 from dgm.meta.seeds import read_seed
-from dgm.meta.syntax_key import VERSION
+from dgm.meta.similarity import VERSION
 from dgm.protocols import Proposal
 from dgm.search.prepare import RunController
 
@@ -68,8 +67,6 @@ class ByHand:
 
 
 def test_each_child_is_stopped_where_it_fails_and_a_good_one_passes(tmp_path):
-    if not shutil.which("bwrap"):
-        pytest.skip("bubblewrap is not installed")
     flags = {
         "model": "offline",
         "sandbox": "bubblewrap",

@@ -36,7 +36,7 @@ from dgm.domain import (
 )
 from dgm.gateway.journal import RunJournal
 from dgm.messages import CallKey, Message, PaidCall, Reply, Request, Role
-from dgm.policies.recommend import best_belief
+from dgm.policies.hgm import best_belief
 from tests.support.runs.trees import named
 
 

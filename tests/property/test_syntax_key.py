@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dgm.domain import Entry
 from dgm.meta.seeds import read_seed
-from dgm.meta.syntax_key import syntax_key
+from dgm.meta.similarity import syntax_key
 
 SEED = read_seed()
 KEY = syntax_key(SEED)

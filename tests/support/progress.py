@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 WEIGHTS = {"docker": 15, "e2e": 40, "tui": 20, "property": 3}
 """Folder of ``tests/`` → how long one of its tests takes, in those of ``tests/unit``; only for the time left."""
+TestStatus = tuple[str, object, object]
 PARTS = 20
 """Lines of a run that is not on a terminal."""
 
@@ -48,6 +49,7 @@ class ProgressBar:
         self._weights: dict[str, int] = {}
         self._begun_s = time.monotonic()
         self._done = self._work = self._failed = self._lines = 0
+        self._is_reporting = False
 
     def pytest_sessionstart(self) -> None:
         self._bar.start()
@@ -71,15 +73,21 @@ class ProgressBar:
         self._bar.update(self._task, total=sum(self._weights.values()))
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_report_teststatus(self) -> Generator[None, tuple[str, object, object], tuple[str, str, str]]:
-        """Count a test without printing a letter for it."""
-        category, *_ = yield
-        return category, "", ""
+    def pytest_report_teststatus(self) -> Generator[None, TestStatus, TestStatus]:
+        """Count a test that is reported without printing a letter for it; the summary has its words."""
+        status = yield
+        return (status[0], "", "") if self._is_reporting else status
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, None, None]:
         if report.failed:
             self._failed += 1
             self._console.print(f"FAILED {report.nodeid}", markup=False, highlight=False, soft_wrap=True)
+        self._is_reporting = True
+        try:
+            yield
+        finally:
+            self._is_reporting = False
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         weight = self._weights.get(nodeid, 0)

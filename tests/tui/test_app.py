@@ -12,7 +12,7 @@ from textual.command import CommandPalette
 from textual.pilot import Pilot
 from textual.widgets import HelpPanel
 
-from dgm.analysis.best import best_of
+from dgm.analysis.agents import best_of
 from dgm.archive.events import ActionStarted, AgentBorn, ModelCalled, TaskGraded
 from dgm.archive.run import Run
 from dgm.domain import AgentId, Born, CommitId, Cost, Evaluate, Evaluation, Usage, Verdict
@@ -22,6 +22,8 @@ from dgm.tui.pane import TextView
 from dgm.tui.reader import BackgroundReader
 from tests.support.browser.driving import SMALL, TINY, WIDE, drive, grid, press, settle
 from tests.support.runs.growing import TASKS, Growing
+
+pytestmark = pytest.mark.sampled
 
 
 def test_escape_goes_back_through_positions(example: Path) -> None:

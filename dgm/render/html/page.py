@@ -13,7 +13,7 @@ from typing import NamedTuple
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from dgm.archive.history import LIVING
+from dgm.archive.run import LIVING
 from dgm.render import fmt, report_text
 from dgm.render.diff import LineKind, parse_diff
 from dgm.render.html import figures

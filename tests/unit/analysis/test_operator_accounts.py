@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dgm.analysis.operator_accounts import operators_of
+from dgm.analysis.accounts import operators_of
 from dgm.archive.events import (
     ActionStarted,
     AgentStillborn,

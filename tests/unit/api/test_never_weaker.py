@@ -8,8 +8,8 @@ import pytest
 from dgm.api.agent_import import CHECK, RECORD, accept_settings, load_check
 from dgm.api.own_agent import agent_init
 from dgm.archive.snapshots import from_folder
+from dgm.evaluation.ablation import remove_each_part
 from dgm.meta.contract import read_contract
-from dgm.meta.removable_parts import remove_each_part
 
 SETTINGS = {
     "permissions": {"allow": ["Bash(ls:*)", "Edit"], "deny": ["Read(./secret)"], "defaultMode": "default"},

@@ -168,6 +168,13 @@ def test_a_value_out_of_bounds_is_refused(kind, changes):
         read_event("event 7", kind, 1, json.dumps(body))
 
 
+@pytest.mark.parametrize("name", ["usd", "seconds", "expansion_cost", "score"])
+@pytest.mark.parametrize("limit", [float("nan"), float("inf")])
+def test_a_budget_has_finite_limits(name, limit):
+    with pytest.raises(ValueError, match="no finite number"):
+        Budget(**{name: limit})
+
+
 def test_a_commit_of_another_form_is_refused_in_the_form_of_today():
     for commit in ("HEAD", COMMIT + "\n", COMMIT.upper(), "c" * 41):
         with pytest.raises(ValueError, match="regex"):

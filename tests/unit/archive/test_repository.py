@@ -170,8 +170,9 @@ def test_patches_are_gits_and_apply(repository: AgentRepository, seed: CommitId,
         apply_patch(AFTER, difference)
     with pytest.raises(UserError, match="both a file and a folder"):
         patch({}, {"a": Entry(b""), "a/b": Entry(b"")})
-    with pytest.raises(ArchiveCorrupt, match=r"^git fast-import: [^\n]*mode"):
-        patch({}, {"a": Entry(b"", 0o100664)})
+    with pytest.raises(UserError, match="neither a file nor a link"):
+        patch({}, {"a": Entry(b"", 0o160000)})
+    assert patch({}, {"a": Entry(b"", 0o100664)}) == patch({}, {"a": Entry(b"")})
 
 
 def test_configuration_of_user_and_environment_changes_no_patch(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dgm.analysis.lineage import Lineage
+from dgm.analysis.agents import trace_lineage
 from dgm.archive.adopt import check_descent
 from dgm.archive.durable import make_runs_folder
 from dgm.archive.events import ActionStarted, RunStarted, TaskGraded
@@ -43,6 +43,7 @@ from dgm.messages import (
     Tool,
     ToolCall,
 )
+from dgm.views.agents import LineageView
 
 pytestmark = pytest.mark.slow
 
@@ -338,10 +339,9 @@ def test_program_that_ends_waits_for_no_call_that_cannot_be_journaled_any_more(r
 @pytest.mark.starts_processes
 def test_lineage_tells_each_step(run: Run) -> None:
     child = expand(run)
-    steps = list(Lineage(run.tree, child).steps(run))
-    assert [step.agent.id for step in steps] == [0, child]
-    assert steps[0].patch == b""
-    assert b"+# 1\n" in steps[1].patch
+    seed, step = LineageView.load(run, child).lineage
+    assert (seed.agent, seed.patch, step.agent) == (0, "", child)
+    assert "+# 1\n" in step.patch
 
 
 @pytest.mark.starts_processes
@@ -363,4 +363,4 @@ def test_descent_with_a_commit_of_other_parents_is_refused(run: Run) -> None:
 
 def test_unknown_agent_is_the_users_to_mend(run: Run) -> None:
     with pytest.raises(UserError, match="no agent 9; they are 0 to 0"):
-        Lineage(run.tree, AgentId(9))
+        trace_lineage(run.tree, AgentId(9))

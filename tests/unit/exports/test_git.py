@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from dgm.analysis.lineage import Lineage
+from dgm.analysis.agents import trace_lineage
 from dgm.archive.run import Run
 from dgm.archive.snapshots import from_folder, object_id
 from dgm.config import Settings
 from dgm.domain import Budget, Entry, Evaluate, TaskId, Verdict
 from dgm.errors import ArchiveCorrupt, UserError
 from dgm.exports.git import write_patch, write_source
-from dgm.meta.seed_origin import KEY, SeedOrigin, freeze_origin
+from dgm.meta.seeds import ORIGIN_KEY, SeedOrigin, freeze_origin
 from tests.support.runs.builder import RunBuilder, create_run, make_config
 from tests.unit.exports.conftest import git
 
@@ -117,7 +117,7 @@ def test_home_has_a_branch_for_each_step_and_the_files_of_the_agent(run, agent, 
     home = tmp_path / "home"
     write_source(run, agent, home)
     assert from_folder(home) == run.source(agent.id)
-    line = [one.id for one in Lineage(run.tree, agent.id).agents]
+    line = [one.id for one in trace_lineage(run.tree, agent.id)]
     branches = git(home, "for-each-ref", "--format=%(refname:short)").split()
     assert sorted(branches) == sorted(["main", *(f"agents/{one}" for one in line)])
     for one in line:
@@ -200,7 +200,7 @@ def test_a_seed_that_was_changed_since_its_commit_follows_it(own_folder, tmp_pat
 
 def test_an_origin_that_was_changed_is_refused(own_folder, tmp_path):
     name_origin(own_folder, "2" * 40)
-    change_config(own_folder, {KEY: {"id": "3" * 40, "object": ""}})
+    change_config(own_folder, {ORIGIN_KEY: {"id": "3" * 40, "object": ""}})
     with Run.open(own_folder) as run, pytest.raises(ArchiveCorrupt, match="its seed_commit is no commit"):
         write_source(run, run.tree.agents[-1], tmp_path / "home")
 

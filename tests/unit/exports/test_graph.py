@@ -5,8 +5,7 @@ import unicodedata
 import networkx
 import pytest
 
-from dgm.analysis.best import best_of
-from dgm.analysis.lineage import Lineage
+from dgm.analysis.agents import best_of, trace_lineage
 from dgm.archive.run import Run
 from dgm.domain import AgentId
 from dgm.errors import UserError
@@ -35,7 +34,7 @@ def test_ids_edges_and_tallies_are_the_trees(run, graph) -> None:
         assert node["commit"] == agent.commit
         assert (node["depth"], node["children"]) == (tree.depth(agent.id), len(tree.children(agent.id)))
         assert node["best"] == (agent.id == best_of(run))
-    line = {agent.id for agent in Lineage(tree, best_of(run)).agents}
+    line = {agent.id for agent in trace_lineage(tree, best_of(run))}
     assert {number for number, node in graph.nodes(data=True) if node["lineage"]} == line
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import dgm
-from dgm.analysis.best import best_of
+from dgm.analysis.agents import best_of
 from dgm.archive.run import Run
 from dgm.archive.snapshots import from_folder
 from dgm.cli.main import main

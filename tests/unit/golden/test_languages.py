@@ -12,11 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from dgm.archive.repository import patch
-from tests.e2e import test_mining_cpp as cpp
-from tests.e2e import test_mining_go as go
-from tests.e2e import test_mining_jvm as jvm
-from tests.e2e import test_mining_rust as rust
-from tests.e2e import test_mining_scripts as scripts
+from tests.e2e import test_mining_languages as mined
 from tests.support.cheats.cpp import CHEATS_OF_CPP
 from tests.support.cheats.go import CHEATS_OF_GO
 from tests.support.cheats.jvm import CHEATS_OF_JVM
@@ -52,7 +48,7 @@ LANGUAGES = {
     "javascript": Language(
         "node",
         ("node",),
-        scripts.STEPS,
+        mined.JS_STEPS,
         'fail_to_pass = ["test/half.test.js::halves > four"]\npass_to_pass = ["test/half.test.js::none"]\n'
         '[tests]\nrunner = "node"\nbuild = ["node build.js"]\n',
         ("half.js",),
@@ -61,7 +57,7 @@ LANGUAGES = {
     "go": Language(
         "polyglot-go",
         ("go",),
-        go.STEPS,
+        mined.GO_STEPS,
         'fail_to_pass = ["sums/half_test.go::TestHalf/of_four"]\npass_to_pass = ["sums/half_test.go::TestNone"]\n'
         '[tests]\nrunner = "go"\nmemory_mb = 4096\ndisk_mb = 2048\n',
         ("sums/half.go",),
@@ -70,7 +66,7 @@ LANGUAGES = {
     "rust": Language(
         "polyglot-rust",
         ("cargo",),
-        rust.STEPS,
+        mined.RUST_STEPS,
         'fail_to_pass = ["src/lib.rs::tests::halves", "tests/halves.rs::six"]\n'
         'pass_to_pass = ["src/deep.rs::tests::thirds", "src/lib.rs::tests::none"]\n'
         '[tests]\nrunner = "command"\ncommand = "cargo test --offline --tests --no-fail-fast"\nparts = ["src/lib.rs"]\n'
@@ -83,19 +79,21 @@ LANGUAGES = {
     "cpp": Language(
         "cpp",
         ("c++", "cmake", "ctest"),
-        cpp.STEPS,
+        mined.CPP_STEPS,
         'fail_to_pass = ["tests/half_test.cpp::halves"]\npass_to_pass = ["tests/half_test.cpp::nothing"]\n'
-        + REPORT.format(cpp.CASES, '["$DGM_BUILD/*.xml", "**/report.xml"]'),
+        + REPORT.format(mined.CPP_CASES, '["$DGM_BUILD/*.xml", "**/report.xml"]'),
         ("src/half.hpp",),
         CHEATS_OF_CPP,
     ),
     "jvm": Language(
         "jvm",
         ("javac",),
-        jvm.STEPS,
+        mined.JVM_STEPS,
         'fail_to_pass = ["src/test/java/org/x/OldTest.java::old"]\n'
         'pass_to_pass = ["src/test/java/org/x/OldTest.java::none"]\n'
-        + REPORT.format(jvm.COMMAND, '["$DGM_BUILD/reports/*.xml", "**/target/surefire-reports/*.xml"]'),
+        + REPORT.format(
+            mined.JVM_COMMAND, '["$DGM_BUILD/reports/*.xml", "**/target/surefire-reports/*.xml"]'
+        ),
         ("src/main/java/org/x/Half.java",),
         CHEATS_OF_JVM,
         passing=("a class that is found before",),
@@ -120,7 +118,7 @@ def suites(tmp_path_factory):
         if name not in opened:
             language = LANGUAGES[name]
             engine = find_engine(ENGINE, *language.programs)
-            if name == "jvm" and ENGINE == "bubblewrap" and not all(Path(jar).exists() for jar in jvm.JARS):
+            if name == "jvm" and ENGINE == "bubblewrap" and not all(Path(jar).exists() for jar in mined.JARS):
                 pytest.skip("NOT RUN with bubblewrap: JUnit 4 and JUnit 5 are not installed for all")
             (_, before), (_, after), *_ = language.steps
             fixed = {**before, **{file: text for file, text in after.items() if not is_test(file)}}

@@ -9,8 +9,8 @@ from dgm.messages import Message, Role
 from dgm.meta.answers import MalformedAnswer, read_answer
 from dgm.meta.invent import Changes
 from dgm.meta.issue import Issue
-from dgm.meta.novelty import Judgement
 from dgm.meta.self_edit import rationale
+from dgm.meta.similarity import Judgement
 from dgm.meta.task_words import find_statement
 
 FOLDER = Path(__file__).parent / "answers"

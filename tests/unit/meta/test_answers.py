@@ -20,7 +20,7 @@ from dgm.meta.answers import (
 )
 from dgm.meta.invent import Changes
 from dgm.meta.issue import Issue
-from dgm.meta.novelty import Judgement
+from dgm.meta.similarity import Judgement
 
 
 class Remedy(Answer):

@@ -6,7 +6,7 @@ from dgm.archive.snapshots import PROGRAM
 from dgm.domain import Entry, Verdict
 from dgm.errors import AgentFault
 from dgm.meta.contract import PARTS, read_contract
-from dgm.meta.module import Module, files_of_part
+from dgm.meta.self_edit import Module, files_of_part
 from dgm.offline.improve import apply_edits, kinds
 from dgm.protocols import JobKind, Needs
 from tests.support.offline_talk import IMPROVE, Scaffold

@@ -4,7 +4,7 @@ import pytest
 
 from dgm.archive.repository import patch
 from dgm.domain import Entry
-from dgm.meta.novelty import nearest, shingles
+from dgm.meta.similarity import nearest, shingles
 from tests.unit.meta.making import MANY_STEPS, MORE_STEPS, SEED, changed
 
 pytestmark = pytest.mark.starts_processes

@@ -9,8 +9,7 @@ import pytest
 from dgm.config import Settings, resolve
 from dgm.errors import UserError
 from dgm.meta.contract import read_contract
-from dgm.meta.seed_origin import freeze_origin, load_origin, read_origin
-from dgm.meta.seeds import read_seed, read_seed_with_origin, seed_of
+from dgm.meta.seeds import freeze_origin, load_origin, read_origin, read_seed, read_seed_with_origin, seed_of
 from dgm.paths import SEEDS
 
 AGENT = b'[agent]\ncommand = ["a"]\ncheck = ["b"]\n'

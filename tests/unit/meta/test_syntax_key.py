@@ -7,7 +7,7 @@ import pytest
 
 from dgm.archive.snapshots import LINK, PROGRAM
 from dgm.domain import Entry
-from dgm.meta.syntax_key import syntax_key
+from dgm.meta.similarity import syntax_key
 from tests.unit.meta.making import MORE_STEPS, SEED, changed
 
 

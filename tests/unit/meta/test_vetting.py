@@ -11,10 +11,9 @@ from dgm.config import GateSettings, LimitSettings, VettingSettings
 from dgm.domain import Entry, TaskId, Verdict
 from dgm.errors import AgentFault, Infrastructure
 from dgm.messages import Reply, RequestRefused, Usage
-from dgm.meta.novelty import AgentEdit, Judge
 from dgm.meta.prompts import Prompts, load_shipped
 from dgm.meta.seeds import read_seed
-from dgm.meta.syntax_key import syntax_key
+from dgm.meta.similarity import AgentEdit, Judge, syntax_key
 from dgm.meta.vetting import DryRuns, Vetting
 from dgm.offline import OfflineModel
 from dgm.protocols import Completed, Grade, Work
@@ -122,7 +121,7 @@ COPY = {**PARENT, "a.py": Entry(CODE.replace(b"10", b"30").replace(b"end()", b"e
     [
         ({**CHILD, "a.py/b": Entry(b"")}, "patch", "both a file and a folder"),
         ({**CHILD, "../b": Entry(b"")}, "patch", "not the name of a file"),
-        ({**CHILD, "tool": Entry(b"x", 0o100664)}, "patch", "patch: it gives another source"),
+        ({**CHILD, "tool": Entry(b"x", 0o160000)}, "patch", "neither a file nor a link"),
         (BIG, "patch", "bytes as a patch; 4000 are allowed"),
         (PARENT, "unchanged", "the same as its parent's"),
         ({**CHILD, "agent.toml": Entry(TOML + b"\n")}, "protected", "agent.toml"),

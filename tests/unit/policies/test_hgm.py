@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from dgm.archive.events import ActionLost, ActionStarted
 from dgm.domain import SEED, AgentId, Budget, Evaluate, Expand, TaskId
-from dgm.policies.hgm import HgmPublished, hgm
+from dgm.policies.hgm import HgmPublished, best_belief, hgm
 from dgm.policies.policy import View
-from dgm.policies.recommend import best_belief
 from tests.support.runs.trees import TASKS, Log, named
 
 pytestmark = pytest.mark.slow

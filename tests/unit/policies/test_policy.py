@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from dgm.analysis.best import best_of
+from dgm.analysis.agents import best_of
 from dgm.archive.events import ActionLost, ActionStarted, ChildProposed
 from dgm.archive.run import Run
 from dgm.config import Settings, resolve

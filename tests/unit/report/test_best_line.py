@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from dgm.analysis.lineage import Lineage
+from dgm.analysis.agents import trace_lineage
 from dgm.archive.events import AgentBorn, Recorded, RunStarted
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
@@ -49,7 +49,7 @@ def test_a_step_is_compared_on_the_tasks_that_both_tried(hostile_folder) -> None
 def test_a_long_line_keeps_its_seed_and_its_end(hostile_folder) -> None:
     with Run.open(hostile_folder) as run:
         last = AgentId(len(run.tree.agents) - 1)
-        members = [agent.id for agent in Lineage(run.tree, last).agents]
+        members = [agent.id for agent in trace_lineage(run.tree, last)]
         lineage = read_lineage(run, last, most=3)
     assert list(lineage.agents) == members
     assert [step.agent for step in lineage.steps] == [members[0], *members[-2:]]

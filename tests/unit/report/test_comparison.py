@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from dgm.analysis.best import best_of
+from dgm.analysis.agents import best_of
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import Tally, Verdict

@@ -8,7 +8,7 @@ from dgm.archive.events import AgentBorn, ModelCalled, RunStarted, TaskGraded
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.domain import ActionId, AgentId, Born, Budget, CommitId, Evaluation, TaskId, Usage, Verdict
-from dgm.policies.recommend import best_belief
+from dgm.policies.hgm import best_belief
 from dgm.stats import lower_bound
 from dgm.views.curve import compute_curve
 

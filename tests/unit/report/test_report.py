@@ -18,7 +18,7 @@ from dgm.cli.report import report
 from dgm.errors import UserError
 from dgm.evaluation.control import FOLDER, ControlCost
 from dgm.evaluation.schedule import enter_agent
-from dgm.policies.recommend import best_belief
+from dgm.policies.hgm import best_belief
 from dgm.render.report_text import operator_remarks
 from dgm.views.comparison import ComparisonView
 from dgm.views.report import OperatorView, ReportView

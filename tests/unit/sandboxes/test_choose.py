@@ -58,8 +58,8 @@ REFUSED = [
     ("unix:///nowhere/other.sock", GONE, "auto", r"gone\.sock \(--engine\)"),
     (None, "ssh://me@far", "bubblewrap", r"^--engine=ssh://me@far: the sandbox is bubblewrap.*leave --engine out"),
     (None, None, "podmann", r"unknown name .*there are: bubblewrap, docker, ray"),
-    ("ray", None, "docker", "DGM_ENGINE=ray: a cluster, and the sandbox is docker"),
-    ("ray", None, "bubblewrap", "DGM_ENGINE=ray: a cluster, and the sandbox is bubblewrap"),
+    ("ray", None, "docker", "DGM_ENGINE=ray: a Ray cluster; here a Docker engine is needed"),
+    (None, "ray", "bubblewrap", "--engine=ray: the sandbox is bubblewrap"),
     ("ssh://user@host", None, "ray", "DGM_ENGINE=ssh://user@host: a Docker engine, and the sandbox is ray"),
     *((text, None, "auto", r"write ray, or ray://HOST:PORT") for text in
       ("ray://", "ray://head", "ray://head:0", "ray://head:70000", "ray://a b:1")),

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import logging
 
 import pytest
 
@@ -173,14 +172,6 @@ def test_where_none_answers_all_are_asked_before_an_action_fails():
 def test_a_search_does_not_begin_where_no_engine_answers():
     with pytest.raises(UserError, match=r"^no Docker sandbox: .* ssh://a: no answer; ssh://b: no answer$"):
         group_of(a=FakeEngine(is_away=True), b=FakeEngine(is_away=True))
-
-
-def test_one_engine_at_two_addresses_is_said(caplog):
-    with caplog.at_level(logging.WARNING):
-        group_of(a=FakeEngine(ident="one"), b=FakeEngine(ident="one"), c=FakeEngine(ident="two"))
-    assert [record.message for record in caplog.records] == [
-        "ssh://a and ssh://b are the same engine: its processors are counted twice"
-    ]
 
 
 def test_a_recipe_is_built_once_on_each_engine():

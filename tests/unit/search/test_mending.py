@@ -8,8 +8,7 @@ from dgm.archive.events import (
     TaskGraded,
     VerdictWithdrawn,
 )
-from dgm.archive.history import evaluations_of
-from dgm.archive.run import Run, diff_tables, format_assignments, merge_tables
+from dgm.archive.run import Run, diff_tables, evaluations_of, format_assignments, merge_tables
 from dgm.config import Settings, resolve
 from dgm.domain import SEED, ActionId, Evaluate, Evaluation, Expand, Usage, Verdict
 from dgm.errors import ArchiveCorrupt

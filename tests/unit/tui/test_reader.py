@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dgm.analysis.best import best_of
+from dgm.analysis.agents import best_of
 from dgm.errors import Infrastructure, UserError
 from dgm.tui.reader import BackgroundReader, ReaderClosed
 from tests.support.runs.growing import Growing

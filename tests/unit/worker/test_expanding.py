@@ -93,9 +93,9 @@ def grade(run, agent, task, verdict):
     run.append(TaskGraded(action, Evaluation(AgentId(agent), task, 0, verdict, "because", 0.0, cost)))
 
 
-def expanded(run, what, child=None, limits=None, **evidence):
+def expanded(run, what, child=None, limits=None, vetting=None, **evidence):
     """The outcome of an expansion, and what the operator was told."""
-    settings = Settings(evidence=evidence, limits=limits or {})
+    settings = Settings(evidence=evidence, limits=limits or {}, vetting=vetting or {})
     child = AgentFault("answer", "nothing came of it") if child is None else child
     operator = child if isinstance(child, Listening) else Listening(child)
     action = run.tree.next_action
@@ -174,3 +174,20 @@ def test_what_was_said_of_a_child_is_kept_where_vetting_stops_it(run):
     assert (outcome.stage, outcome.reason) == ("duplicate", "the same content as agent 3")
     assert run.traces.get(outcome.cost.traces["log"]) == b"said"
     assert run.traces.get(outcome.cost.traces["statement"]) == b"it is about no task"
+
+
+@pytest.mark.parametrize(
+    ("changes", "stage", "reason"),
+    [
+        ({"part3.py": Entry(b"3\n", 0o100664)}, "duplicate", "agent 3"),
+        ({"part3.py": Entry(b"3\n", 0o160000)}, "patch", "neither a file nor a link"),
+        ({"part3.py": Entry(b""), "part3.py/b": Entry(b"")}, "patch", "both a file and a folder"),
+    ],
+)
+def test_a_source_that_git_does_not_hold_is_the_childs_fault_without_its_stage_of_vetting(
+    run, changes, stage, reason
+):
+    child = {**source(0, 1), **changes}
+    outcome, _ = expanded(run, Expand((AgentId(1),), "listening"), child, vetting={"patch": False})
+    assert outcome.stage == stage
+    assert reason in outcome.reason

@@ -5,13 +5,12 @@ import asyncio
 import pytest
 
 from dgm.archive.events import ActionStarted, RunStarted
-from dgm.archive.merging import merge_snapshots
-from dgm.archive.repository import patch
+from dgm.archive.repository import merge_snapshots, patch
 from dgm.archive.run import Run
 from dgm.config import GateSettings
 from dgm.domain import ActionId, AgentId, Born, Budget, Entry, Expand, Tally
 from dgm.errors import AgentFault
-from dgm.meta.novelty import check_novel
+from dgm.meta.similarity import check_novel
 from dgm.protocols import Brief, Member
 from dgm.search.prepare import AgentIndex
 from dgm.worker.worker import edits_before
