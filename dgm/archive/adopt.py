@@ -23,11 +23,10 @@ from dgm.archive import earlier
 from dgm.archive.durable import make_folder, sync_file, write_durably
 from dgm.archive.events import SCHEMA_VERSION, ModelCalled, Recorded, decode, traces_of
 from dgm.archive.git import Objects
-from dgm.archive.history import find_unborn
 from dgm.archive.journal import CallReader
 from dgm.archive.log import APPLICATION_ID, FILE, LATEST, translate_errors, write_log
 from dgm.archive.repository import make_repository
-from dgm.archive.run import Run, RunKind, read_config
+from dgm.archive.run import Run, RunKind, find_unborn, read_config
 from dgm.bounded_reading import open_file, read_file
 from dgm.domain import Agent, Born, CommitId, Digest, Name
 from dgm.errors import ArchiveCorrupt, UserError

@@ -17,8 +17,8 @@ from typing import Annotated
 import msgspec
 
 from dgm.archive.durable import write_durably
-from dgm.archive.history import writer
 from dgm.archive.lock import STOP_FILE, Holder
+from dgm.archive.run import writer
 from dgm.bounded_reading import read_file
 from dgm.domain import Usage
 from dgm.errors import ArchiveCorrupt, UserError

@@ -36,9 +36,8 @@ from dgm.archive.events import (
     Event,
     Recorded,
 )
-from dgm.archive.history import evaluations_of
 from dgm.archive.log import name_of as digest_of
-from dgm.archive.run import Run
+from dgm.archive.run import Run, evaluations_of
 from dgm.archive.tree import Tree
 from dgm.config import EvidenceSettings, Settings
 from dgm.domain import (
