@@ -104,12 +104,6 @@ def test_what_is_no_engine_is_refused(monkeypatch, tmp_path):
             choose("docker")
 
 
-def test_what_needs_docker_says_that_a_cluster_is_none(monkeypatch):
-    monkeypatch.setenv("DGM_ENGINE", "ray://head:6379")
-    with pytest.raises(UserError, match="DGM_ENGINE=ray://head:6379: a Ray cluster; here a Docker engine"):
-        resolve_address()
-
-
 @pytest.mark.parametrize(
     ("text", "address"), [("ray", "auto"), ("ray://head:6379", "head:6379"), ("ray://[::1]:1", "[::1]:1")]
 )

@@ -220,10 +220,3 @@ def test_an_image_that_cannot_be_made_is_an_error_that_names_the_engine():
 
     with pytest.raises(UserError, match=r"^ssh://a: no image own:1 here, and no registry offers it"):
         asyncio.run(go())
-
-
-def test_an_image_that_one_engine_lacks_is_an_error_that_names_the_engine():
-    a, b = FakeEngine(images={"own:1"}), FakeEngine()
-    group = group_of(a=a, b=b)
-    with pytest.raises(UserError, match=r"^ssh://b: no image own:1 here, "):
-        group.task_images.check("own:1")
