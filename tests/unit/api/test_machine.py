@@ -5,8 +5,7 @@ import json
 import pytest
 
 import dgm
-from dgm.api.cleaning import remove_runs
-from dgm.api.machine import check_providers
+from dgm.api.machine import check_providers, remove_runs
 from dgm.cli.main import main
 from dgm.config import Settings, resolve
 from dgm.config.listing import NAME, list_settings
