@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field
 
-from dgm.analysis.accounts import Accounts, AgentAccount, Purpose
+from dgm.analysis.accounts import Accounts, AgentAccount, Purpose, RefusedRequest
 from dgm.analysis.agents import best_of, count_abandoned, trace_lineage
 from dgm.archive.events import ActionStarted, AgentBorn
 from dgm.archive.live import UnreadableApproval, read_answer
@@ -118,16 +118,6 @@ class TreeView(View):
         return cls(run=run.name, folder=str(run.folder), state=state(run), best=best, agents=rows)
 
 
-class RefusalView(View):
-    """A request of an agent that the gateway refused or changed."""
-
-    code: str
-    message: str
-    times: int
-    action: int
-    """The first action that made it."""
-
-
 class ActionSpend(View):
     """Usage of one action."""
 
@@ -194,7 +184,7 @@ class AgentView(AgentRow):
     run: str
     making: MakingView
     spend: AccountView
-    refusals: tuple[RefusalView, ...]
+    refusals: tuple[RefusedRequest, ...]
     """The most frequent first."""
     evaluations: tuple[AttemptView, ...]
     """In the order of their verdicts."""
@@ -212,10 +202,7 @@ class AgentView(AgentRow):
             run=run.name,
             making=read_making(run, agent),
             spend=AccountView.of(accounts.of(agent.id), accounts.clade(agent.id)),
-            refusals=tuple(
-                RefusalView.model_validate(refusal, from_attributes=True)
-                for refusal in accounts.refusals(agent.id)
-            ),
+            refusals=tuple(accounts.refusals(agent.id)),
             evaluations=tuple(
                 AttemptView.of(action, evaluation, accounts.action(action))
                 for action, evaluation in evaluations_of(run, agent.id).items()

@@ -439,6 +439,16 @@ def _model_text(model: str | Sequence[Mapping[str, Any]] | None) -> str:
     return " + ".join(f"{share['weight']:g} {share['model']}" for share in model)
 
 
+def models_text(models: Mapping[str, str]) -> str:
+    """Return one name if all roles have the same model, else each model with its roles."""
+    roles: dict[str, list[str]] = {}
+    for role, model in models.items():
+        roles.setdefault(model, []).append(role)
+    if len(roles) == 1:
+        return next(iter(roles))
+    return ", ".join(f"{model} ({', '.join(members)})" for model, members in roles.items())
+
+
 def changes_of(run: Run) -> Mapping[str, Any]:
     """Return the current values of the settings that were changed since the run was created; nested."""
     changes: Mapping[str, Any] = {}

@@ -20,7 +20,8 @@ from dgm.render.html import figures
 from dgm.render.html.svg import clean, interval_bar, read_template
 from dgm.render.safe import one_line
 from dgm.stats import JUDGED
-from dgm.views.report import ReportView, models_text
+from dgm.views.report import ReportView
+from dgm.views.run import models_text
 
 DIFF_CHARS, DIFFS_CHARS = 12_000, 400_000
 """Maximum characters of one diff, and of all diffs."""

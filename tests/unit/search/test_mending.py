@@ -21,7 +21,7 @@ from dgm.search.start import (
     settings_of,
     withdraw_refused_verdicts,
 )
-from dgm.views.reproduction import read_reproduction
+from dgm.views.report import read_reproduction
 from dgm.views.tasks import TaskView
 from tests.support.runs.paid import TASKS, PaidRun
 

@@ -8,8 +8,7 @@ import pytest
 
 from dgm.benchmarks.environments import Environment
 from dgm.benchmarks.languages import Language
-from dgm.gateway.lease import CallLimits
-from dgm.gateway.model_names import ModelNames
+from dgm.gateway.lease import CallLimits, ModelNames
 from dgm.meta.contract import Contract
 from dgm.protocols import Job, JobKind
 from dgm.worker.supplies import Supply, job_terms, launch_record
