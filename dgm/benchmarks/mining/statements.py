@@ -50,6 +50,7 @@ _MISSING = re.compile(
 _CONTROL = re.compile(r"^[+ \t]*(?:\}\s*)?(?:if|else|for|while|switch|return|case|catch|throw)\b.*$", re.M)
 _CALLED = re.compile(r"([A-Za-z_][\w.]*)(?=\()")
 _NAMED = re.compile(r"[A-Za-z_][\w.]*")
+_QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
 _IMPORT_ROW = re.compile(r"^\s*(?:import|from|use|\w* ?\"[\w./-]+\"$|(?:const|var|let) .*require).*$", re.M)
 _DEFINED = re.compile(
     r"\b(?:def|class|function\*?|func|fn|fun|struct|interface|trait|enum|type|object)\s+(?:\([^)\n]*\)\s*)?([A-Za-z_]\w+)"
@@ -256,7 +257,7 @@ def _title(shown: ShownTest, evidence: Evidence) -> str:
 
 def find_subject(code: str, evidence: Evidence) -> str:
     """Return what a test calls: what the changed files define, else what the project does; empty if it is nothing."""
-    rows = code.split("\n")[::-1]
+    rows = _QUOTED.sub("''", code).split("\n")[::-1]
     own = defined_names(code)
     called, named = (
         [name for row in rows for name in names.findall(row) if name.rpartition(".")[2] not in own]

@@ -235,6 +235,7 @@ def test_variables_of_the_test_are_no_part_of_a_title():
     assert find_subject("lib.total(1)\nif a != tc.total {", evidence) == "lib.total"
     assert find_subject("assert lib.SlotError", evidence) == "lib.SlotError"
     assert find_subject("other(1)", evidence) == ""
+    assert find_subject("other('a/total/b')", evidence) == ""
     assert find_subject("def total(x):\n    return lib.total(x)", evidence) == ""
 
 
