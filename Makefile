@@ -44,7 +44,9 @@ check: $(READY)
 # come between those of e2e (tests/support/order.py).
 test test-fast test-sample test-docker test-all test-agents test-templates test-model test-ray: export PYTHONDONTWRITEBYTECODE =
 
-PARALLEL := -n 4 --dist loadfile --no-loadscope-reorder --progress
+# Four processes keep two processors busy, for some tests wait; more where there are more, up to eight.
+PROCESSES ?= $(shell n=$$(nproc 2>/dev/null || echo 4); [ $$n -gt 8 ] && n=8; [ $$n -lt 4 ] && n=4; echo $$n)
+PARALLEL = -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --progress
 
 # What shows that an installation works: each behaviour once, in bubblewrap.
 test: $(READY) sandbox
@@ -88,14 +90,14 @@ test-docker: $(READY)
 # A share of the modules of all that `make test` leaves out, except what takes minutes: Docker and Podman, the other
 # providers, operators and templates. The commit draws them, so a failure is repeated by its name: make test-sample COMMIT=...
 SHARE  ?= 0.25
-COMMIT ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo 0)
+COMMIT ?= $(shell git -c safe.directory='*' rev-parse --short=12 HEAD 2>/dev/null || echo 0)
 SAMPLE_OF = --sample $(SHARE) --sample-seed $(COMMIT)
 test-sample: $(READY) sandbox
 	@echo "== a sample of the other engines: make test-sample COMMIT=$(COMMIT) SHARE=$(SHARE)"
-	$(BIN)/pytest $(PARALLEL) $(SAMPLE_OF) -m "(docker or sampled) and not minutes and not model and not ray" \
-		--ignore $(RESTART) $(ENGINE_TESTS) tests/agents tests/property tests/tui tests/unit
 	@# Exit code 5: it was not drawn.
 	$(BIN)/pytest -q $(SAMPLE_OF) -m docker -k test_engine_restart tests/docker || [ $$? = 5 ]
+	$(BIN)/pytest $(PARALLEL) $(SAMPLE_OF) -m "(docker or sampled) and not minutes and not model and not ray" \
+		--ignore $(RESTART) $(ENGINE_TESTS) tests/agents tests/property tests/tui tests/unit
 
 # The templates with few packages or none: made, checked, and evolved in a search of six evaluations.
 test-templates: $(READY) sandbox
@@ -127,10 +129,10 @@ $(RAY_VENV)/.ready: pyproject.toml constraints.txt
 		hypothesis pytest pytest-timeout
 	@touch $@
 
-# Everything, with the images of all languages built first: about an hour.
-test-all: test test-docker test-templates test-model test-ray
+# Everything, with the agents of all templates and the images of all languages: hours, and several gigabytes.
+test-all: test test-docker test-agents test-model test-ray perf
 	$(BIN)/pytest $(PARALLEL) -m "sampled and not docker and not minutes and not agents"
-	DGM_BUILD_POLYGLOT=1 $(BIN)/pytest -m minutes
+	DGM_BUILD_POLYGLOT=1 $(BIN)/pytest -m minutes --ignore tests/agents
 
 # Programs of others, in virtual environments of their own (in the user's cache); the first time takes minutes.
 wheel-check: $(READY)

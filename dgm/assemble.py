@@ -38,8 +38,7 @@ from dgm.protocols import Benchmark, LentModel, Needs, Operator, Policy, Sandbox
 from dgm.sandboxes.choose import choose, publish_live
 from dgm.sandboxes.engine_address import note_engine
 from dgm.sandboxes.threads import allow_threads
-from dgm.search.loop import LoopHooks, Search
-from dgm.search.outage import GatewayAvailability
+from dgm.search.loop import GatewayAvailability, LoopHooks, Search
 from dgm.search.prepare import AgentIndex, RunController
 from dgm.search.start import check_budget_ends_run, prices_of, settings_of
 from dgm.worker.session import LentModels, call_limits, open_session

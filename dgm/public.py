@@ -16,7 +16,7 @@ from dgm.api.mining import benchmark_mine as benchmark_mine
 from dgm.api.own_agent import agent_check as agent_check
 from dgm.api.own_agent import agent_init as agent_init
 from dgm.api.report import report as report
-from dgm.api.runs import runs as runs
+from dgm.api.results import runs as runs
 from dgm.api.search import Evolution as Evolution
 from dgm.api.search import evolve as evolve
 from dgm.api.search import evolve_async as evolve_async

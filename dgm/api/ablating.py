@@ -7,7 +7,7 @@ to a turn, and the parts without which the agent cannot start.
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -58,7 +58,7 @@ from dgm.sandboxes.engine_address import use_engine
 from dgm.sandboxes.preparing import LOGGER
 from dgm.search.start import max_evaluation_usd, solver_price
 from dgm.views.evaluation import EvaluationView
-from dgm.views.own_agent import AblationView, PartView
+from dgm.views.own_agent import AblationView
 from dgm.worker.agent_check import rehearse
 
 TURNS = "ablation.json"
@@ -274,7 +274,7 @@ def judge_ablation(plan: AblationPlan, session: EvaluationSession, view: Evaluat
     rows = [judged.get(part) or PartEffect(part, 0, Effect.NEEDED) for part in plan.turns if part != COMPLETE]
     return AblationView(
         **dict(view),
-        parts=tuple(PartView(**asdict(row)) for row in rows),
+        parts=tuple(rows),
         tasks_to_show=tasks_to_show(len(judged)),
     )
 

@@ -7,7 +7,7 @@ verdict is given, and nothing is paid, twice.
 import difflib
 import platform
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from dgm.api.watcher import Watcher
 from dgm.archive.events import Recorded, RunStarted
 from dgm.archive.run import Run, RunKind
 from dgm.config import Settings
+from dgm.config.resolving import leaves
 from dgm.consents import remember_own
 from dgm.domain import Budget, Split, Task, Usage
 from dgm.errors import Hint, UserError
@@ -198,16 +199,9 @@ _CHANGES = {
 def _check_plan(run: Run, kind: RunKind, plan: Mapping[str, Any]) -> None:
     if run.kind is not kind:
         raise UserError(f"{run.folder} holds something else than an evaluation", argument="into")
-    then, now = dict(_iter_leaves(run.plan)), dict(_iter_leaves(plan))
-    for key in {**then, **now}:
-        if then.get(key) != now.get(key):
-            other = _CHANGES.get(key, f"{key} {then.get(key)!r}, not {now.get(key)!r}")
+    then, now = dict(leaves(run.plan)), dict(leaves(plan))
+    for path in {**then, **now}:
+        if then.get(path) != now.get(path):
+            key = ".".join(path)
+            other = _CHANGES.get(key, f"{key} {then.get(path)!r}, not {now.get(path)!r}")
             raise UserError(f"{run.folder} was begun with {other}; choose another folder", argument="into")
-
-
-def _iter_leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in table.items():
-        if isinstance(value, dict):
-            yield from _iter_leaves(value, f"{prefix}{key}.")
-        else:
-            yield prefix + key, value

@@ -8,22 +8,29 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from dgm.api.arguments import SettingValues, split_engine
-from dgm.api.cleaning import clean_runs
 from dgm.api.running import run_session
 from dgm.api.watcher import consent_to_pay
+from dgm.archive.cleanup import (
+    check_removable,
+    clean_run,
+    find_dead_drafts,
+    remove_leftover,
+    remove_run,
+    run_bytes,
+)
+from dgm.archive.finding import archive_folders, find_runs_in, locate_run
 from dgm.archive.lock import machine_name
 from dgm.config import Settings, resolve
 from dgm.config.listing import ListedSetting, Variable, list_sections
 from dgm.errors import DgmError, Infrastructure, UserError
-from dgm.models import local_servers
+from dgm.gateway.leftovers import find_dead_gateways
 from dgm.models.abilities import Abilities
-from dgm.models.auto import Offer, settle_auto
+from dgm.models.auto import USUAL, LocalServer, Offer, Probe, probe_servers, settle_auto
 from dgm.models.keys import read_key
-from dgm.models.local_servers import USUAL, LocalServer, Probe
 from dgm.models.pricing import Prices
 from dgm.models.providers import PROVIDER_KINDS, ProviderKind, all_variables
 from dgm.render import fmt
@@ -43,12 +50,11 @@ from dgm.search.start import check_models, prices_of
 from dgm.steps import OnStep, Step, ignore
 from dgm.views.machine import (
     CheckRow,
+    CleanedRun,
     CleaningView,
     ImagesView,
     MachineView,
-    SettingRow,
     SettingsView,
-    VariableRow,
 )
 
 MODELS_SHOWN = 3
@@ -76,7 +82,7 @@ def doctor(
 
     async def check() -> MachineView:
         rows = [_check_python(), _check_git(), _check_disk()]
-        rows += check_providers(local_servers.probe, _known_answer)
+        rows += check_providers(probe_servers, _known_answer)
         with use_engine(engines):
             rows += await _check_sandboxes(on_step)
         if model:
@@ -104,8 +110,8 @@ def settings(pattern: str = "") -> SettingsView:
         variables = [row for row in all_variables() if _matches(pattern, row, by_meaning)]
         if rows or variables:
             return SettingsView(
-                settings=tuple(SettingRow(**asdict(row)) for row in rows),
-                variables=tuple(VariableRow(**row._asdict()) for row in variables),
+                settings=tuple(rows),
+                variables=tuple(variables),
                 sections={section.name: section.meaning for section in sections},
             )
     names = {setting.name.rpartition(".")[2]: setting.name for setting in everything}
@@ -146,6 +152,66 @@ def clean(*, on_step: OnStep = ignore) -> CleaningView:
     on_step(Step("removing sandboxes and images"))
     images, sandboxes = run_session(_clean_sandboxes)
     return view.model_copy(update={"images": images, "sandboxes": sandboxes})
+
+
+def clean_runs() -> CleaningView:
+    """Remove what no run needs, and what dead processes left beside the runs.
+
+    Runs that are being written, and those that cannot be read, are left alone.
+    """
+    places = {place.resolve(): place for place in archive_folders()}.values()
+    # Hidden entries are unfinished; the search for leftovers finds them.
+    folders = [run for place in places for run in find_runs_in(place) if not run.name.startswith(".")]
+    results = [clean_run(folder, delete=True) for folder in folders]
+    runs = [
+        CleanedRun(
+            run=result.folder.name,
+            folder=result.folder,
+            bytes=sum(leftover.size_bytes for leftover in result.found),
+            skipped=result.skipped,
+        )
+        for result in results
+        if result.found or result.skipped
+    ]
+    beside = [*(left for place in places for left in find_dead_drafts(place)), *find_dead_gateways()]
+    failed = []
+    for left in beside:
+        try:
+            remove_leftover(left)
+        except OSError as error:
+            failed.append(f"{left.path}: {error.strerror}")
+    total = sum(run.bytes for run in runs) + sum(left.size_bytes for left in beside)
+    return CleaningView(bytes=total, runs=tuple(runs), failed=tuple(failed))
+
+
+def remove_runs(*names: str, confirm: Callable[[Mapping[Path, int]], bool]) -> CleaningView:
+    """Remove whole runs; files that are not dgm's stay, with their folder.
+
+    Args:
+        names: of the runs.
+        confirm: is asked with the folders and their sizes in bytes.
+
+    Raises:
+        UserError: there is no such run, it is packed, or a process is writing it.
+    """
+    folders = list({folder.resolve(): folder for folder in map(_run_folder, names)}.values())
+    for folder in folders:
+        check_removable(folder)
+    sizes = {folder: run_bytes(folder) for folder in folders}
+    if not confirm(sizes):
+        return CleaningView(bytes=0, runs=())
+    removed = [
+        CleanedRun(run=folder.name, folder=folder, bytes=size, kept=tuple(remove_run(folder)))
+        for folder, size in sizes.items()
+    ]
+    return CleaningView(bytes=sum(sizes.values()), runs=tuple(removed))
+
+
+def _run_folder(name: str) -> Path:
+    path = locate_run(name)
+    if not path.is_dir():
+        raise UserError(f"{name}: is a packed run, which is one file; remove that file yourself")
+    return path
 
 
 async def _clean_sandboxes() -> tuple[int, int]:
@@ -221,6 +287,8 @@ async def _check_sandboxes(on_step: OnStep) -> list[CheckRow]:
     usable = is_fit(diagnosis, chosen.name, unbounded=is_unbounded_accepted())
     detail = chosen.name if usable or not reason else f"{chosen.name}, since {reason}"
     flaw = "" if usable else ", which fails a check above: no search can run in it"
+    if not usable and is_fit(diagnosis, "bubblewrap", unbounded=is_unbounded_accepted()):
+        flaw += "; bubblewrap works: --set sandbox=bubblewrap"
     return [*rows, CheckRow(check=CHOSEN, ok=usable, required=True, detail=f"{detail}{flaw}")]
 
 

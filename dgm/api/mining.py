@@ -10,8 +10,7 @@ from pydantic import create_model
 
 from dgm.api.arguments import SettingValues, check_amount, use_settings
 from dgm.api.running import run_session
-from dgm.benchmarks.mining.finishing import mine_suite
-from dgm.benchmarks.mining.session import Mining, MiningOptions, open_mining
+from dgm.benchmarks.mining.session import Mining, MiningOptions, mine_suite, open_mining
 from dgm.benchmarks.mining.statements import Ask
 from dgm.benchmarks.mining.writing import MinedTask
 from dgm.config import Settings, resolve_mining

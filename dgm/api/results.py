@@ -14,16 +14,16 @@ from dgm.api.replaying import replay
 from dgm.api.report import report as make_report
 from dgm.archive.adopt import verify
 from dgm.archive.finding import find_run
-from dgm.archive.history import state
 from dgm.archive.live import stop_run
 from dgm.archive.packed import find_addresses
-from dgm.archive.run import Run
+from dgm.archive.run import Run, state
 from dgm.domain import SEED, Usage
 from dgm.exports.tables import EVALUATIONS, SPEND, Cell, ExportTable
 from dgm.exports.targets import Exported
 from dgm.views.agents import AgentRow, TreeView, WaitingChildView
 from dgm.views.events import EventView, read_events
 from dgm.views.run import RunView
+from dgm.views.run_list import RunListView
 
 
 class Results:
@@ -239,3 +239,17 @@ def _table_row(row: AgentRow) -> dict[str, Any]:
     for name, tally in (("own", row.own), ("clade", row.clade)):
         record |= {f"{name}_resolved": tally.resolved, f"{name}_n": tally.n, f"{name}_rate": tally.rate}
     return record
+
+
+def runs(folder: str | Path | None = None) -> RunListView:
+    """Return all runs; the one that wrote its last event most recently comes first.
+
+    A damaged run is a row with a ``problem`` and hides no other.
+
+    Args:
+        folder: where runs are kept; None: ``$DGM_ARCHIVE`` and ``./archive``.
+
+    Raises:
+        UserError: there is no such folder.
+    """
+    return RunListView.load(None if folder is None else Path(folder))

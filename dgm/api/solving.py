@@ -25,7 +25,7 @@ from dgm.api.running import run_session
 from dgm.api.watcher import Watcher
 from dgm.archive.finding import find_run
 from dgm.archive.run import Run
-from dgm.benchmarks.plain_logs import plain_log
+from dgm.benchmarks.logs import plain_log
 from dgm.config import Settings
 from dgm.domain import Agent, Usage
 from dgm.errors import AgentFault, DgmError, UserError

@@ -7,7 +7,7 @@ import tempfile
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -56,7 +56,6 @@ from dgm.views.suite import (
     NameForm,
     OriginView,
     PluginRow,
-    ProvenanceView,
     SuiteListView,
     SuiteRow,
     SuiteView,
@@ -386,7 +385,7 @@ def _origin_view(suite: SuiteBenchmark, task: TaskId) -> OriginView:
         changes=facts.changes,
         fail_to_pass=facts.fail_to_pass,
         pass_to_pass=facts.pass_to_pass,
-        provenance=ProvenanceView(**asdict(facts.provenance)) if facts.provenance else None,
+        provenance=facts.provenance,
     )
 
 

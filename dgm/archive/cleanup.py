@@ -15,10 +15,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from dgm.archive.history import LIVING, find_unborn, state, writer
 from dgm.archive.lock import STOP_FILE, error_of_write, keep_writers_out
 from dgm.archive.repository import AgentRepository
-from dgm.archive.run import Run
+from dgm.archive.run import LIVING, Run, find_unborn, state, writer
 from dgm.domain import CommitId
 from dgm.errors import DgmError, UserError
 

@@ -8,7 +8,9 @@ import gc
 import json
 import platform
 import shutil
+import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,26 +18,28 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
 
-from dgm.archive import earlier
 from dgm.archive.durable import make_runs_folder, write_durably
 from dgm.archive.events import (
     SCHEMA_VERSION,
     ActionLost,
     AgentBorn,
     AgentStillborn,
+    ChildProposed,
     Event,
     Recorded,
     RunStarted,
     TaskGraded,
 )
+from dgm.archive.lock import MAX_BYTES, Holder, is_locked, parse_holder
 from dgm.archive.log import FILE, Log, Traces, Write
 from dgm.archive.repository import AgentRepository
-from dgm.archive.snapshots import write_folder
 from dgm.archive.tree import Tree
-from dgm.bounded_reading import read_json
-from dgm.domain import ActionId, AgentId, Born, Snapshot
+from dgm.bounded_reading import read_file, read_json
+from dgm.domain import ActionId, AgentId, Born, Evaluation, Snapshot
 from dgm.errors import ArchiveCorrupt, UserError
 
+EARLIER_LOG = "events.db"
+"""The log of a run of the previous version."""
 PAUSE_EVENTS = 256
 """Number of events between two calls of ``pause`` when a run is opened."""
 _FORMAT = 1
@@ -131,8 +135,10 @@ class Run:
             ArchiveCorrupt: a part of it is damaged; names the file and the first fault.
         """
         config = read_config(folder / "run.json")
-        if (folder / earlier.LOG).exists():
-            earlier.convert_run(folder)
+        if (folder / EARLIER_LOG).exists():
+            from dgm.archive.adopt import convert_run
+
+            convert_run(folder)
         if not (folder / FILE).exists():
             raise ArchiveCorrupt(f"{folder / FILE}: missing; restore it from a copy")
         for path in (folder / FILE, folder / f"{FILE}-wal"):
@@ -190,19 +196,6 @@ class Run:
     def source(self, agent: AgentId) -> Snapshot:
         """Return an agent's source."""
         return self.repository.source(self.tree.agents[agent].commit)
-
-    def checkout(self, agent: AgentId, folder: Path) -> Snapshot:
-        """Write an agent's source into a new or empty folder, and return the source.
-
-        Raises:
-            UserError: the folder is not empty, or is a file.
-            Infrastructure: the disk is full or failing.
-        """
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise UserError(f"{folder}: already exists and is not an empty folder; choose another one")
-        source = self.source(agent)
-        write_folder(source, folder)
-        return source
 
     def settings(self, until: int | None = None) -> Mapping[str, Any]:
         """Return the settings in their JSON form: the frozen ones with all later changes.
@@ -329,10 +322,6 @@ class RunIdentity:
         """Return the identity in its JSON form."""
         return {"run": self.run, "policy": self.policy, "seed": self.seed}
 
-    def beside_seed_agent(self) -> dict[str, str | int]:
-        """Return the JSON form for a document in which ``seed`` is the seed agent; the number is named ``run_seed``."""
-        return {"run": self.run, "policy": self.policy, "run_seed": self.seed}
-
 
 def identity_of(run: Run) -> RunIdentity:
     """Return the name, the policy and the seed of a run."""
@@ -389,3 +378,83 @@ def _iter_leaves(table: Table, prefix: tuple[str, ...] = ()) -> Iterator[tuple[t
 
 def _quote_key(name: str) -> str:
     return name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else json.dumps(name)
+
+
+LIVING = ("running", "paused")
+"""Values of ``state`` while a process writes the run; in any other state no action is in flight."""
+
+
+def evaluations_of(run: Run, agent: AgentId, before: ActionId | None = None) -> Mapping[ActionId, Evaluation]:
+    """Return the agent's resolved and unresolved evaluations by action, in the order of their verdicts.
+
+    Withdrawn verdicts are left out.
+
+    Args:
+        run: the run.
+        agent: the agent.
+        before: if given, return only verdicts that were known when this action was first started.
+    """
+    starts = run.store.starts_of_action(before) if before is not None else ()
+    last = starts[0][0] if starts else sys.maxsize
+    return {
+        recorded.event.action: recorded.event.outcome
+        for recorded in run.store.graded(agent, last)
+        if isinstance(recorded.event, TaskGraded) and recorded.seq < last
+    }
+
+
+def find_unborn(run: Run) -> Mapping[ActionId, Born]:
+    """Return children that a person was asked about and that are not agents, by action: waiting and rejected ones.
+
+    An expansion that was ordered meanwhile may need them, because its edit is compared with theirs.
+    """
+    born = {agent.action for agent in run.tree.agents}
+    proposed = run.store.events(ChildProposed, until=run.tree.seq)
+    return {event.action: event.outcome for event in proposed if event.action not in born}
+
+
+def state(run: Run) -> str:
+    """Return ``running``, ``paused`` (its provider is away), ``interrupted`` (its process died), or how it ended."""
+    if run.tree.stop_reason:
+        return run.tree.stop_reason
+    if writer(run.folder) is None:
+        return "interrupted"
+    return "paused" if run.tree.paused else "running"
+
+
+def follow_log(store: Log, folder: Path, after: int, every_s: float = 0.5) -> Iterator[Recorded]:
+    """Yield every event after number ``after``, each once, as it is appended.
+
+    Stops when nobody writes the run any more.
+
+    Nothing is folded, so a long log costs no memory.
+
+    Args:
+        store: the run's log, open for reading.
+        folder: the run's folder.
+        after: number of an event.
+        every_s: interval in seconds between two looks at the log.
+    """
+    while True:
+        # Ask first, so that the last events of a writer are not missed.
+        written = writer(folder) is not None
+        for recorded in store.read(after):
+            after = recorded.seq
+            yield recorded
+        if not written:
+            return
+        time.sleep(every_s)
+
+
+def writer(folder: Path) -> Holder | None:
+    """Return the process that is writing the run in this folder; None if there is none.
+
+    The lock itself is asked; a process that takes it at that very moment tries again. A process on another machine
+    cannot be checked; it is assumed to be alive.
+    """
+    lock = folder / "run.lock"
+    try:
+        holder = parse_holder(read_file(lock, MAX_BYTES))
+    except (OSError, ValueError):
+        return None
+    return holder if not holder.is_known or is_locked(lock) else None

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from dgm.analysis.budgets import Reason
-from dgm.archive.history import LIVING, writer
-from dgm.archive.run import Run
+from dgm.archive.run import LIVING, Run, writer
 from dgm.batch.plan import PlannedRun
 from dgm.errors import DgmError, Infrastructure
 from dgm.views.run import RunView

@@ -5,12 +5,12 @@ task that names it also says which packages those are.
 """
 
 import asyncio
-import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from dgm.benchmarks.grader_version import digest_files
 from dgm.benchmarks.languages import LANGUAGES, Language
 from dgm.benchmarks.toml_table import Table
 from dgm.errors import UserError
@@ -33,9 +33,12 @@ PACKAGES, GENERATED = "packages", "generated"
 OWN = "repository"
 """Folder in Python's packages with the metadata of those that the workspace holds: their versions and entry points."""
 NAME_LENGTH = 16
-_VERSION = re.compile(r"3\.\d{1,2}")
-_NODE_VERSION = re.compile(r"\d{1,3}")
-_GO_VERSION = re.compile(r"1\.\d{1,3}")
+_VERSIONS = {
+    Language.PYTHON: ("python", r"3\.\d{1,2}", "3.11"),
+    Language.JAVASCRIPT: ("node", r"\d{1,3}", "20"),
+    Language.GO: ("go", r"1\.\d{1,3}", "1.23"),
+}
+"""Key of a version in ``environment.toml``, its form, and an example."""
 _NAME = re.compile(rf"[0-9a-f]{{{NAME_LENGTH}}}")
 _ASK_S = 120.0
 
@@ -46,32 +49,16 @@ class Environment:
 
     name: str
     packages: Path
-    python: str
-    """Version of the sandboxes' Python, such as ``3.11``; empty: the packages are node's or Go's."""
+    language: Language | None
+    """Of the packages; None: they are files for a command of the user's, who reads ``$DGM_PACKAGES``."""
+    version: str
+    """Of the language's program in the sandboxes, such as ``3.11``."""
     machine: str
     """Architecture as ``uname -m`` says it; empty: the packages hold no machine code."""
     roots: tuple[str, ...]
     """Folders of the workspace from which modules are imported, ``.`` for its top."""
     requirements: tuple[str, ...]
     """The packages and their versions; for people."""
-    node: str = ""
-    """Version of the sandboxes' node, such as ``20``; empty: the packages are another language's."""
-    go: str = ""
-    """Version of the sandboxes' Go, such as ``1.23``; empty: the packages are another language's."""
-    command: bool = False
-    """If true, the packages are files for a command of the user's, who reads ``$DGM_PACKAGES``."""
-
-    @property
-    def language(self) -> Language | None:
-        """The language of the packages; None if they are for a command."""
-        if self.command:
-            return None
-        return Language.JAVASCRIPT if self.node else Language.GO if self.go else Language.PYTHON
-
-    @property
-    def version(self) -> str:
-        """The version of the language's program that they are for."""
-        return self.node or self.go or self.python
 
     @property
     def generated(self) -> Path:
@@ -80,17 +67,18 @@ class Environment:
 
     def shown(self, workdir: str) -> TaskEnvironment:
         """Return the packages for a sandbox whose workspace is at ``workdir``."""
-        if self.node:
-            mount = Mount(self.packages, NODE_TARGET, f"environment-{self.name}")
-            return TaskEnvironment(mount, (f"{NODE_TARGET}/{NODE_PROGRAMS}",))
-        if self.go:
-            mount = Mount(self.packages, TARGET, f"environment-{self.name}")
-            return TaskEnvironment(mount, (), GO_VARIABLES)
-        if self.command:
-            return TaskEnvironment(Mount(self.packages, TARGET, f"environment-{self.name}"), ())
-        roots = [workdir if root == "." else f"{workdir}/{root}" for root in self.roots]
-        mount = Mount(self.packages, TARGET, f"environment-{self.name}")
-        return TaskEnvironment(mount, (*roots, *self.python_path))
+        target = NODE_TARGET if self.language is Language.JAVASCRIPT else TARGET
+        mount = Mount(self.packages, target, f"environment-{self.name}")
+        match self.language:
+            case Language.PYTHON:
+                roots = [workdir if root == "." else f"{workdir}/{root}" for root in self.roots]
+                return TaskEnvironment(mount, (*roots, *self.python_path))
+            case Language.JAVASCRIPT:
+                return TaskEnvironment(mount, (f"{NODE_TARGET}/{NODE_PROGRAMS}",))
+            case Language.GO:
+                return TaskEnvironment(mount, (), GO_VARIABLES)
+            case _:
+                return TaskEnvironment(mount, ())
 
     @property
     def python_path(self) -> tuple[str, ...]:
@@ -115,9 +103,19 @@ def read_environments(suite: Path) -> Mapping[str, Environment]:
 
 def _read(folder: Path) -> Environment:
     table = Table.load(folder / "environment.toml")
-    node, go = table.take("node", str, ""), table.take("go", str, "")
-    command = table.take("command", bool, False)
-    python = table.take("python", str, *([""] if node or go or command else []))
+    given = [language for language, (key, *_) in _VERSIONS.items() if table.has(key)]
+    command, version, language = table.take("command", bool, False), "", None
+    if len(given) + command > 1:
+        keys = ", ".join(["command", *(key for key, *_ in _VERSIONS.values())])
+        raise table.fail(
+            _VERSIONS[given[-1]][0], f"the packages are another language's too; keep one of {keys}"
+        )
+    if not command:
+        language = given[0] if given else Language.PYTHON
+        key, form, example = _VERSIONS[language]
+        version = table.take(key, str)
+        if not re.fullmatch(form, version):
+            raise table.fail(key, f"{version!r} is not a version such as {example!r}")
     machine = table.take("machine", str, "")
     roots, requirements = table.texts("roots", (".",)), table.texts("requirements", ())
     table.end()
@@ -125,32 +123,13 @@ def _read(folder: Path) -> Environment:
         raise UserError(
             f"{folder}: its name must be the first {NAME_LENGTH} digits of the digest of its files"
         )
-    kinds = {"command": command, "node": node, "go": go, "python": python}
-    given = [name for name, value in kinds.items() if value]
-    if len(given) > 1:
-        raise table.fail(given[0], f"the packages are another language's too; keep one of {', '.join(kinds)}")
-    if node and not _NODE_VERSION.fullmatch(node):
-        raise table.fail("node", f"{node!r} is not a version such as '20'")
-    if go and not _GO_VERSION.fullmatch(go):
-        raise table.fail("go", f"{go!r} is not a version such as '1.23'")
-    if not node and not go and not command and not _VERSION.fullmatch(python):
-        raise table.fail("python", f"{python!r} is not a version such as '3.11'")
     for root in roots:
         if root != "." and (root.startswith("/") or {"", ".", ".."} & {*root.split("/")}):
             raise table.fail("roots", f"{root!r} is not a folder within the workspace")
     if not (folder / PACKAGES).is_dir():
         raise UserError(f"{folder / PACKAGES}: missing; mine the suite again, or copy it whole")
-    return Environment(
-        folder.name,
-        (folder / PACKAGES).absolute(),
-        python,
-        machine,
-        roots,
-        requirements,
-        node,
-        go,
-        command,
-    )
+    packages = (folder / PACKAGES).absolute()
+    return Environment(folder.name, packages, language, version, machine, roots, requirements)
 
 
 def environment_digest(folder: Path) -> str:
@@ -159,12 +138,7 @@ def environment_digest(folder: Path) -> str:
     Raises:
         UserError: it holds something else than files and links within it.
     """
-    digest = hashlib.sha256()
-    for name in list_files(folder):
-        entry = read_entry(folder, name)
-        for part in (name.encode("utf-8", "surrogateescape"), oct(entry.mode).encode(), entry.data):
-            digest.update(len(part).to_bytes(8, "big") + part)
-    return digest.hexdigest()
+    return digest_files((name, read_entry(folder, name)) for name in list_files(folder))
 
 
 class EnvironmentChecks:

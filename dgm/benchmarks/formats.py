@@ -5,13 +5,27 @@ called with a ``BenchmarkContext``, as the factory of a plug-in is.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
-from dgm.benchmarks.context import BenchmarkContext
-from dgm.config import BenchmarksSettings
+from dgm.config import BenchmarksSettings, GradingSettings
 from dgm.plugins import find_plugin
-from dgm.protocols import Benchmark
+from dgm.protocols import Benchmark, SandboxEngine
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkContext:
+    """The inputs of a benchmark, of a built-in format or a plug-in (``dgm.plugins`` says how to ask for them)."""
+
+    name: str
+    """Full name of the benchmark, as users type it: ``sums``, ``polyglot:FOLDER``; never several with ``+``."""
+    engine: SandboxEngine
+    """Opens the sandboxes for grading. Code that only lists or reads tasks passes one that opens none."""
+    settings: BenchmarksSettings
+    """The section ``[benchmarks]`` of the settings."""
+    grading: GradingSettings = field(default_factory=GradingSettings)
+    """The section ``[grading]`` of the settings."""
+
 
 FORMATS: Mapping[str, str] = {
     "swebench": "dgm.benchmarks.swebench:FORMAT",

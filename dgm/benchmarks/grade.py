@@ -13,22 +13,22 @@ import math
 import secrets
 import tempfile
 import zlib
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from dgm.archive.snapshots import write_folder
 from dgm.benchmarks import own_pytest
 from dgm.benchmarks.environments import Environment
-from dgm.benchmarks.failure_kinds import OWN_KIND
-from dgm.benchmarks.languages import BY_COMMAND, PLAIN, RUNNERS, Results
-from dgm.benchmarks.plain_logs import plain_log
+from dgm.benchmarks.languages import BY_COMMAND, PLAIN, RUNNERS, Language, Results
+from dgm.benchmarks.logs import OWN_KIND, plain_log
 from dgm.benchmarks.prediction_patches import APPLIER, normalised_patch, with_notes
-from dgm.benchmarks.results import TAMPERED, Failure, Outcomes, controls_of, is_restored, read_outcomes
+from dgm.benchmarks.results import TAMPERED, Failure, Outcomes, controls_of, read_outcomes
+from dgm.benchmarks.sandbox_runner import matches
 from dgm.benchmarks.suite_files import IN_ENGINE, Limits
 from dgm.benchmarks.test_spec import TESTS, TestSpec
-from dgm.benchmarks.workspaces import write_folder
 from dgm.domain import Entry, Snapshot, Verdict
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.protocols import Completed, Grade, InImage, Mount, Sandbox, SandboxEngine, SandboxSpec
@@ -153,7 +153,7 @@ async def examine(exam: Exam, patch: bytes, engine: SandboxEngine, labels: Mappi
     if run.refused:
         return with_notes(unresolved(f"the patch does not apply: {run.refused}"), normalised.notes)
     grade = judge(exam.tests, run)
-    log = mask_hidden_lines(run.log, exam.hidden)[:LOG_LIMIT]
+    log = mask_hidden_lines(run.log, (entry.data for entry in exam.hidden.values()))[:LOG_LIMIT]
     grade = replace(
         grade, log=log, shown=show_failures(grade.failed, run.failures) if exam.tests.by_name else b""
     )
@@ -367,7 +367,7 @@ def own_modules(workspace: Snapshot, roots: Sequence[str], tests: Sequence[str])
         for name in workspace:
             top, inside, _ = name.removeprefix(prefix).partition("/")
             module = top.removesuffix(".py")
-            is_own = name.startswith(prefix) and name.endswith(".py") and not is_restored(name, tests)
+            is_own = name.startswith(prefix) and name.endswith(".py") and not matches(name, tests)
             if is_own and module.isidentifier() and (not inside or f"{prefix}{top}/__init__.py" in workspace):
                 found.add(module)
     return frozenset(found - {"setup", "docs", "examples"})
@@ -443,10 +443,10 @@ def _check_prepared(exam: Exam, completed: Completed, reports: Mapping[str, Mapp
         if completed.timed_out:
             raise Infrastructure(f"applying a patch took more than {APPLY_S:.0f} s")
         raise Infrastructure(f"the test runner ended with {completed.exit_code} before it ran a test: {end}")
-    wanted, version = exam.environment.python if exam.environment else "", reports["prepared"]["python"]
-    if exam.environment and wanted and wanted != version:
+    environment, version = exam.environment, reports["prepared"]["python"]
+    if environment and environment.language is Language.PYTHON and environment.version != version:
         raise UserError(
-            f"{exam.environment.packages.parent}: made for Python {wanted}, but the sandbox image "
+            f"{environment.packages.parent}: made for Python {environment.version}, but the sandbox image "
             f"{exam.limits.image!r} has {version}; use the sandbox it was mined with, or mine the suite again"
         )
     is_recipe = not exam.limits.image.startswith(IN_ENGINE)
@@ -470,7 +470,7 @@ def _describe_ending(completed: Completed) -> str:
 def _find_tests(exam: Exam) -> Snapshot:
     """Return the files of tests and configuration that every graded workspace has."""
     tests = exam.tests
-    files = {name: entry for name, entry in exam.files.items() if is_restored(name, tests.restored)}
+    files = {name: entry for name, entry in exam.files.items() if matches(name, tests.restored)}
     return {name: entry for name, entry in {**files, **exam.hidden}.items() if name not in tests.deleted}
 
 
@@ -598,14 +598,16 @@ def show_failures(failed: Sequence[str], failures: Mapping[str, Failure]) -> byt
     return b"".join(row.encode("utf-8", "replace") + b"\n" for row in rows)[:SHOWN_LIMIT]
 
 
-def mask_hidden_lines(log: bytes, *hidden: Snapshot) -> bytes:
+def mask_hidden_lines(log: bytes, hidden: Iterable[bytes]) -> bytes:
     """Return the log without lines of hidden tests, which tracebacks quote; it is for people only."""
     secret = {
-        line.strip() for files in hidden for entry in files.values() for line in entry.data.split(b"\n")
+        line for text in hidden for line in map(bytes.strip, text.split(b"\n")) if len(line) >= MASKED_FROM
     }
-    secret = {line for line in secret if len(line) >= MASKED_FROM}
-    lines = (b"[line of a hidden test]" if line.strip() in secret else line for line in log.split(b"\n"))
-    return b"\n".join(lines)[:LOG_LIMIT]
+    # pytest marks the line that failed with "E" or ">".
+    return b"\n".join(
+        b"[line of a hidden test]" if line.lstrip(b"E>").strip() in secret else line
+        for line in log.split(b"\n")
+    )
 
 
 async def put_graded_files(sandbox: Sandbox, files: Snapshot, place: str) -> None:

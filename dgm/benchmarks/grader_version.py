@@ -3,7 +3,11 @@
 A benchmark of another package says its own version, which only compares as a whole.
 """
 
+import hashlib
 import re
+from collections.abc import Iterable
+
+from dgm.domain import Entry
 
 GRADER_VERSION = 1
 """Raised when the same patch may get another verdict or score; the changelog says which patches."""
@@ -37,3 +41,12 @@ def differ_in_grader(before: str, now: str) -> bool:
     if before == now or not _STAMPED.fullmatch(now):
         return False
     return data_of(before) == data_of(now) or bool(_EARLIER.fullmatch(before))
+
+
+def digest_files(files: Iterable[tuple[str, Entry]], more: str = "") -> str:
+    """Return the SHA-256 of names, modes and contents of files, in their order, behind a text."""
+    digest = hashlib.sha256(more.encode())
+    for name, entry in files:
+        for part in (name.encode("utf-8", "surrogateescape"), oct(entry.mode).encode(), entry.data):
+            digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.hexdigest()

@@ -18,7 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from dgm.archive.snapshots import write_folder
 from dgm.benchmarks.dockerfiles import Dockerfile, installs, read_dockerfile
-from dgm.benchmarks.toml_table import MOST_CORES
+from dgm.benchmarks.toml_table import MOST_CORES, first_mistake
 from dgm.config.toml_files import format_key, format_value, read_toml
 from dgm.domain import Entry
 from dgm.errors import UserError
@@ -248,9 +248,8 @@ def _read_settings(file: Path) -> _Settings:
     try:
         return _Settings.model_validate(read_toml(file))
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-    key, message = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
-    raise UserError(f"{file}: {key} = {format_value(first['input'])}: {message[:1].lower()}{message[1:]}")
+        key, reason, value = first_mistake(error)
+        raise UserError(f"{file}: {key} = {format_value(value)}: {reason}") from error
 
 
 def _check_fit(folder: Path, settings: _Settings) -> None:

@@ -2,13 +2,11 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import NoReturn, Protocol, cast, runtime_checkable
 
 from dgm import plugins
-from dgm.benchmarks.context import BenchmarkContext
-from dgm.benchmarks.formats import FORMATS, Format, format_of
+from dgm.benchmarks.formats import FORMATS, BenchmarkContext, Format, format_of
 from dgm.benchmarks.grader_version import data_of
 from dgm.benchmarks.mixed import MixedBenchmark
 from dgm.benchmarks.suites import SuiteBenchmark, suite_names
@@ -17,7 +15,7 @@ from dgm.config import BenchmarksSettings, GradingSettings, Settings
 from dgm.domain import TaskId
 from dgm.errors import Infrastructure, UserError
 from dgm.paths import asset
-from dgm.protocols import Benchmark, Sandbox, SandboxEngine, SandboxSpec
+from dgm.protocols import Benchmark, SandboxEngine, SandboxSpec
 
 log = logging.getLogger(__name__)
 
@@ -43,9 +41,9 @@ class NoSandboxEngine:
 
     name = "none"
 
-    def open(self, spec: SandboxSpec) -> NoReturn:  # noqa: ARG002  (the shape of an engine)
+    def open(self, spec: SandboxSpec) -> NoReturn:
         """Refuse to open a sandbox."""
-        raise AssertionError("a caller that only looks opened a sandbox")
+        raise Infrastructure(f"no sandbox of {spec.image} is opened to read a benchmark")
 
     async def reap(self, labels: Mapping[str, str]) -> int:  # noqa: ARG002  (there is nothing to remove)
         """Remove nothing."""
@@ -148,9 +146,10 @@ def is_local(name: str) -> bool:
 
 def _local(name: str) -> bool:
     kind, colon, rest = name.partition(":")
-    if colon and kind in FORMATS:
-        return _is_local(format_of(kind), rest, _path_of(name))
-    return any((folder / "suite.toml").is_file() for folder in (asset("benchmarks", name), _path_of(name)))
+    if not colon or kind not in FORMATS:
+        return find_suite_folder(name) is not None
+    found = format_of(kind)
+    return found.is_local and (_is_there(found, _path_of(name)) if rest else bool(found.shipped))
 
 
 def absolute(name: str, folder: Path = HERE) -> str:
@@ -188,7 +187,7 @@ def statement_of(
         settings: as in ``open_suite``.
     """
     try:
-        benchmark = open_suite(name, _Unused(), settings) if is_local(name) else None
+        benchmark = open_suite(name, NoSandboxEngine(), settings) if is_local(name) else None
         if benchmark is None or data_of(benchmark.version) != data_of(version):
             return None
         return benchmark.task(task).prompt
@@ -228,10 +227,6 @@ def _absolute(name: str, folder: Path) -> str:
 
 def _is_there(found: Format, place: Path) -> bool:
     return place.is_dir() if found.is_folder else place.is_file()
-
-
-def _is_local(found: Format, rest: str, place: Path) -> bool:
-    return found.is_local and (_is_there(found, place) if rest else bool(found.shipped))
 
 
 def _absolute_path(path: Path) -> str:
@@ -275,15 +270,3 @@ def _open(context: BenchmarkContext) -> Benchmark:
     raise UserError(
         f"no suite {name!r}: no suite.toml in {shipped} or {path.absolute()}, and no plug-in{hint}"
     )
-
-
-class _Unused:
-    """The engine of a benchmark that is only read."""
-
-    name = "none"
-
-    def open(self, spec: SandboxSpec) -> AbstractAsyncContextManager[Sandbox]:
-        raise Infrastructure(f"no sandbox of {spec.image} is opened to read a benchmark")
-
-    async def reap(self, labels: Mapping[str, str]) -> int:  # noqa: ARG002
-        return 0

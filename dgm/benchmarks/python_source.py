@@ -29,7 +29,7 @@ class SourceText:
         """Return the offset in bytes of a line (from 1) and a column (from 0)."""
         return self._lines[line - 1] + column
 
-    def span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
+    def span(self, node: ast.expr | ast.stmt | ast.keyword) -> tuple[int, int]:
         """Return the offsets of a node."""
         assert node.end_lineno is not None
         assert node.end_col_offset is not None

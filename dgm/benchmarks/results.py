@@ -5,7 +5,6 @@ the report was tampered with; where it is missing, the tests of its file do not 
 """
 
 import contextlib
-import fnmatch
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,8 +15,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from dgm.benchmarks.languages import LANGUAGES, Language, Results, language_of
-from dgm.benchmarks.plain_logs import plain_text
-from dgm.benchmarks.storable_text import cut_middle, mend_surrogates
+from dgm.benchmarks.logs import cut_middle, mend_surrogates, plain_text
 from dgm.domain import Snapshot
 
 PASSED, SKIPPED, FAILED = RANK = ("passed", "skipped", "failed")
@@ -35,9 +33,7 @@ NAME_CHARS = 10_000
 """Maximum characters of a class or test in JUnit's XML; each sign in it may be the end of its title."""
 MOST_CHARS = 64_000_000
 MOST_TAGS = 1_000_000
-MOST_NESTED = 100
-"""Limits of a report in XML: its characters, its tags (of Go's its lines), and the nesting of its elements."""
-_CHUNK = 1_000_000
+"""Limits of a report in XML: its characters, and its tags (of Go's its lines)."""
 _DOCUMENT_TYPE = re.compile(r"<!(?!--|\[CDATA\[)")
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _SECTION_END = re.compile(r"(<!\[CDATA\[.*?(?:\]\]>|\Z))|\]\]>", re.DOTALL)
@@ -243,7 +239,7 @@ def find_elements(text: str, tag: str) -> Iterator[ElementTree.Element]:
 
     Raises:
         ValueError: it is no XML, or XML that no tool writes: with a document type, which could make a few bytes expand
-            to gigabytes, too long, too deeply nested, or of too many tags.
+            to gigabytes, too long, or of too many tags.
     """
     text = _ILLEGAL.sub("\ufffd", text)
     text = _SECTION_END.sub(lambda end: end[1] or "]]&gt;", text) if "]]>" in text else text
@@ -252,45 +248,20 @@ def find_elements(text: str, tag: str) -> Iterator[ElementTree.Element]:
         raise ValueError("the report of the tests declares a document type")
     if len(text) > MOST_CHARS or text.count("<") > MOST_TAGS:
         raise ValueError(TOO_LONG)
-    around: list[ElementTree.Element] = []
+    parser: ElementTree.XMLPullParser[ElementTree.Element] = ElementTree.XMLPullParser(("end",))
+    parser.feed(text)
+    with contextlib.suppress(ElementTree.ParseError):
+        parser.close()
     complete = 0
     try:
-        for event, element in _parse(text):
-            if event == "start":
-                around.append(element)
-                if len(around) > MOST_NESTED:
-                    raise ValueError(f"the report of the tests nests deeper than {MOST_NESTED} elements")
-                continue
-            around.pop()
-            if element.tag == tag:
+        for event in parser.read_events():
+            element = event[-1]
+            if isinstance(element, ElementTree.Element) and element.tag == tag:
                 complete += 1
                 yield element
-            if not any(outer.tag == tag for outer in around):
-                # What is done with would fill memory: an element keeps all that was in it.
-                element.clear()
-                for outer in around[-1:]:
-                    del outer[:]
     except ElementTree.ParseError as error:
         if not complete:
             raise ValueError("the report of the tests is no XML") from error
-
-
-def _parse(text: str) -> Iterator[tuple[str, ElementTree.Element]]:
-    parser: ElementTree.XMLPullParser[ElementTree.Element] = ElementTree.XMLPullParser(("start", "end"))
-    for start in range(0, len(text), _CHUNK):
-        parser.feed(text[start : start + _CHUNK])
-        yield from _read_events(parser)
-    with contextlib.suppress(ElementTree.ParseError):
-        parser.close()
-    yield from _read_events(parser)
-
-
-def _read_events(
-    parser: "ElementTree.XMLPullParser[ElementTree.Element]",
-) -> Iterator[tuple[str, ElementTree.Element]]:
-    for event in parser.read_events():
-        if isinstance(event[-1], ElementTree.Element):
-            yield event[0], event[-1]
 
 
 def junit_result(case: ElementTree.Element) -> tuple[str, str]:
@@ -453,17 +424,6 @@ class TestPlaces:
 
 def _only(paths: set[str] | None) -> str:
     return next(iter(paths)) if paths and len(paths) == 1 else ""
-
-
-def is_restored(name: str, patterns: Sequence[str]) -> bool:
-    """Return whether a pattern names the file: its name or path, or those of a folder around it."""
-    parts = name.split("/")
-    paths = ["/".join(parts[: n + 1]) for n in range(len(parts))]
-    return any(
-        fnmatch.fnmatchcase(path if "/" in pattern else part, pattern)
-        for pattern in patterns
-        for path, part in zip(paths, parts, strict=True)
-    )
 
 
 def controls_of(results: Results, framework: str) -> Mapping[str, str]:

@@ -137,7 +137,6 @@ class _Writer:
 
     def add(self, part: SuitePart) -> None:
         """Write the tasks of a part, and what they need of its suite."""
-        defaults = read_suite(part.folder).limits
         records = {task: part.suite.record(task) for task in part.tasks}
         repos = {record.repo for record in records.values() if record.repo}
         names = {repo: self._add_repo(part, repo) for repo in sorted(repos)}
@@ -150,7 +149,7 @@ class _Writer:
             self._written.append(written)
             copy = self._target / "tasks" / self._choose_id(part, task)
             shutil.copytree(source, copy, symlinks=True, ignore=_CACHES)
-            keys = self._changed_limits(record, defaults)
+            keys = self._changed_limits(record)
             if record.repo and names[record.repo] != record.repo:
                 keys["repo"] = names[record.repo]
             if record.commit:
@@ -170,15 +169,13 @@ class _Writer:
         self.done.tasks.append(chosen)
         return chosen
 
-    def _changed_limits(self, record: TaskRecord, defaults: Limits) -> dict[str, object]:
-        """Return the limits that a task took from its suite and would not take from the new one."""
-        keys = {
-            key: getattr(record.limits, key) for key in _LIMITS if key != "image" or not record.dockerfile
-        }
+    def _changed_limits(self, record: TaskRecord) -> dict[str, object]:
+        """Return the limits that a task would not take from the new suite."""
         return {
             key: value
-            for key, value in keys.items()
-            if value == getattr(defaults, key) != getattr(self._limits, key)
+            for key in _LIMITS
+            if (key != "image" or not record.dockerfile)
+            and (value := getattr(record.limits, key)) != getattr(self._limits, key)
         }
 
     def _add_repo(self, part: SuitePart, repo: str) -> str:

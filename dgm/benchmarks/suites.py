@@ -5,15 +5,20 @@ the sandbox that grades.
 """
 
 import asyncio
+import os
+import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from dgm.archive.git import clean_environment, first_line, run_git
 from dgm.archive.repository import AgentRepository
+from dgm.archive.snapshots import write_folder
 from dgm.benchmarks.environments import FOLDER, PACKAGES, EnvironmentChecks, read_environments
 from dgm.benchmarks.grade import Exam, Survey, examine, run_solution, run_tests
+from dgm.benchmarks.grader_version import digest_files, stamp_version
 from dgm.benchmarks.perturb import COMMAND, Outcomes, Perturb, Perturbation
 from dgm.benchmarks.prediction_patches import normalised_patch
 from dgm.benchmarks.suite_files import (
@@ -23,14 +28,12 @@ from dgm.benchmarks.suite_files import (
     read_suite,
     read_task,
 )
-from dgm.benchmarks.suite_version import GRADED, suite_version
 from dgm.benchmarks.task_images import TaskImage, TaskImageBuilder, check_consent, make_subject
 from dgm.benchmarks.toml_table import suggestion
-from dgm.benchmarks.workspaces import apply_suite_patch
 from dgm.consents import Subject
 from dgm.domain import Snapshot, Split, Task, TaskId, Verdict
 from dgm.errors import ArchiveCorrupt, UserError
-from dgm.folders import list_files, read_below, read_file, read_folder
+from dgm.folders import list_files, read_below, read_entry, read_file, read_folder
 from dgm.paths import asset
 from dgm.protocols import Grade, InImage, SandboxEngine, TaskEnvironment
 
@@ -317,3 +320,67 @@ def _read_text(folder: Path, name: str) -> str:
         return read_below(folder, name, PROBLEM_BYTES).decode("utf-8")
     except UnicodeDecodeError as error:
         raise UserError(f"{folder / name}: not UTF-8: {error}") from error
+
+
+UNGRADED = frozenset({"LICENSE", "README.md", "calibration.jsonl", "mined.jsonl", "solution.patch"})
+"""Files of a suite that cannot change a verdict."""
+GRADED = ("workspace", "tests", "environment")
+"""Folders of a task in which every file can change a verdict."""
+
+
+def suite_version(folder: Path, files: Sequence[str]) -> str:
+    """Return the version of a suite by names, modes and contents of its files.
+
+    Args:
+        folder: the suite's.
+        files: all of it, sorted.
+    """
+    graded = ((name, read_entry(folder, name)) for name in files if _can_change_a_verdict(name))
+    return stamp_version(digest_files(graded))
+
+
+def _can_change_a_verdict(name: str) -> bool:
+    match name.split("/"):
+        case ["repos", *_]:
+            return True
+        case [folder, *_] if folder == REPOSITORY:
+            return False  # a task's file names the digest of all that it takes from there
+        case [folder, _, inside, *_] if (folder, inside) == (FOLDER, PACKAGES):
+            return False  # the folder's name is their digest
+        case ["tasks", _, folder, _, *_] if folder in GRADED:
+            return True
+        case ["tasks", _, "solution", _, *_]:
+            return False
+        case parts:
+            return parts[-1] not in UNGRADED
+
+
+PATCH_TIMEOUT_S = 30
+
+
+def apply_suite_patch(files: Snapshot, patch: Path) -> Snapshot:
+    """Return ``files`` after ``git apply`` of the suite's file ``patch``.
+
+    Raises:
+        UserError: the patch does not apply, or leaves a link that leads out of the workspace; or git is not installed.
+        Infrastructure: git does not answer.
+    """
+    if not patch.stat().st_size:
+        return files
+    with tempfile.TemporaryDirectory(prefix="dgm-suite-") as name:
+        folder = Path(name)
+        write_folder(files, folder)
+        _run_git_apply(patch.resolve(), folder)
+        try:
+            return read_folder(folder)
+        except UserError as error:
+            raise UserError(f"{patch}: leaves what no workspace may hold: {error}") from error
+
+
+def _run_git_apply(patch: Path, folder: Path) -> None:
+    # Inside a repository, git would take the patch's paths as relative to that repository's root.
+    variables = clean_environment() | {"GIT_DIR": os.devnull}
+    words = ["apply", "--whitespace=nowarn", "--", str(patch)]
+    done = run_git(folder, variables, words, timeout_s=PATCH_TIMEOUT_S)
+    if done.returncode:
+        raise UserError(f"{patch}: does not apply: {first_line(done.stderr)}")

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dgm.benchmarks import swebench_images as images
-from dgm.benchmarks.context import BenchmarkContext
-from dgm.benchmarks.formats import Format
+from dgm.benchmarks.formats import BenchmarkContext, Format
 from dgm.benchmarks.grade import unresolved
 from dgm.benchmarks.grader_version import stamp_version
 from dgm.benchmarks.prediction_patches import normalised_patch

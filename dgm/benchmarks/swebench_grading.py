@@ -18,9 +18,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dgm.benchmarks.failure_kinds import known_kind
-from dgm.benchmarks.grade import put_graded_files, unresolved
-from dgm.benchmarks.plain_logs import plain_log
+from dgm.benchmarks.grade import mask_hidden_lines, put_graded_files, unresolved
+from dgm.benchmarks.logs import cut_bytes, known_kind, plain_log
 from dgm.benchmarks.prediction_patches import APPLIER, normalised_patch, read_applied, with_notes
 from dgm.benchmarks.swebench_rows import EXTRA, Instance
 from dgm.benchmarks.toml_table import suggestion
@@ -38,8 +37,6 @@ APPLY_S, AROUND_TESTS_S = 600.0, 120.0
 PACKAGE_S = 120.0
 """Seconds for an answer of the package."""
 LOG_LIMIT, SHOWN_LIMIT, REASON_LIMIT, NAME_LIMIT = 60_000, 4000, 300, 80
-MASKED_FROM = 12
-"""Shorter lines of a hidden test (``else:``) say nothing and occur in any program."""
 # Scripts ask for en_US.UTF-8 and make it as root. Without it, old Pythons take text for ASCII.
 _RUN = f"""\
 locale -a 2>/dev/null | grep -qix 'en_US.utf-*8' || {{
@@ -110,10 +107,9 @@ async def grade(exam: Exam, patch: bytes, engine: SandboxEngine, labels: Mapping
         await _check_image(exam, engine, labels)
         graded = unresolved(_describe_failure(completed, exam.instance.test_patch))
     graded = with_notes(graded, (*normal.notes, *notes))
-    log = completed.output
-    return replace(
-        graded, log=_mask(plain_log(_excerpt(log)), exam.instance.test_patch), shown=_list_failed(graded, log)
-    )
+    hidden = _hidden_lines(exam.instance.test_patch)
+    log = mask_hidden_lines(plain_log(cut_bytes(completed.output, LOG_LIMIT)), hidden)
+    return replace(graded, log=log, shown=_list_failed(graded, completed.output))
 
 
 async def _run(
@@ -205,7 +201,7 @@ def _describe_failure(completed: Completed, test_patch: str) -> str:
     if completed.out_of_memory:
         return "the tests ran out of memory"
     reason = "swebench finds no result in the tests' log, or one that their exit status contradicts"
-    end = _last_line(_mask(plain_log(completed.output[-LOG_LIMIT:]), test_patch))
+    end = _last_line(mask_hidden_lines(plain_log(completed.output[-LOG_LIMIT:]), _hidden_lines(test_patch)))
     return one_line(f"{reason}: {end or 'nothing was printed'}")
 
 
@@ -246,20 +242,10 @@ def _ask_package(question: Mapping[str, object]) -> Mapping[str, Any]:
     return reply
 
 
-def _excerpt(log: bytes) -> bytes:
-    half = LOG_LIMIT // 2
-    return log if len(log) <= LOG_LIMIT else log[:half] + b"\n[...]\n" + log[-half:]
-
-
-def _mask(log: bytes, test_patch: str) -> bytes:
-    """Return the log without lines of hidden tests, as tracebacks quote them: agents' evidence is made of it."""
-    added = (line[1:].strip() for line in test_patch.split("\n") if line.startswith("+"))
-    secret = {line.encode("utf-8", "surrogateescape") for line in added if len(line) >= MASKED_FROM}
-    # pytest marks the line that failed with "E" or ">".
-    return b"\n".join(
-        b"[line of a hidden test]" if line.lstrip(b"E>").strip() in secret else line
-        for line in log.split(b"\n")
-    )
+def _hidden_lines(test_patch: str) -> Sequence[bytes]:
+    """Return the lines that the hidden tests add: agents' evidence is made of what is shown."""
+    added = (line[1:] for line in test_patch.split("\n") if line.startswith("+"))
+    return [line.encode("utf-8", "surrogateescape") for line in added]
 
 
 def _list_failed(graded: Grade, log: bytes) -> bytes:

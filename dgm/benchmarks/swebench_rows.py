@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from dgm.benchmarks.toml_table import Table, suggestion
+from dgm.benchmarks.toml_table import Table, first_mistake, suggestion
 from dgm.domain import Split, TaskId
 from dgm.errors import UserError
 from dgm.folders import FOLDER_BYTES, read_file
@@ -160,14 +160,12 @@ def _check_row(row: object, place: str, again: str) -> Instance:
     try:
         return Instance.model_validate({key: value for key, value in row.items() if value is not None})
     except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-    key = str(problem["loc"][0])
-    if problem["type"] == "missing":
-        near = suggestion(key, [str(name) for name in row])
-        hint = " (rows of swebench 5 have one)" if key in NEW_FIELDS else near if "mean" in near else ""
-        raise UserError(f"{place}: the field {key!r} is missing{hint}{again}")
-    message = problem["msg"].removeprefix("Value error, ")
-    raise UserError(f"{place}: {key} = {str(row[key])[:60]!r}: {message[:1].lower()}{message[1:]}")
+        key, reason, _ = first_mistake(error)
+        if error.errors()[0]["type"] == "missing":
+            near = suggestion(key, [str(name) for name in row])
+            hint = " (rows of swebench 5 have one)" if key in NEW_FIELDS else near if "mean" in near else ""
+            raise UserError(f"{place}: the field {key!r} is missing{hint}{again}") from error
+        raise UserError(f"{place}: {key} = {str(row[key])[:60]!r}: {reason}") from error
 
 
 def cached(name: str) -> Path:

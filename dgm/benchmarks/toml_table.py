@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pydantic import ValidationError
+
 from dgm.config.toml_files import LIMIT_BYTES, NotToml, parse_toml, toml_text
 from dgm.errors import UserError
 from dgm.folders import read_file
@@ -135,6 +137,14 @@ class Table:
     def _near(self, key: str) -> str:
         near = difflib.get_close_matches(key, self._left, 1)
         return f" (is {near[0]!r} meant?)" if near else ""
+
+
+def first_mistake(error: ValidationError) -> tuple[str, str, Any]:
+    """Return the key, the reason and the value of the first mistake in a record that another program wrote."""
+    first = error.errors(include_url=False)[0]
+    reason = first["msg"].removeprefix("Value error, ")
+    key = ".".join(str(part) for part in first["loc"] if isinstance(part, str))
+    return key, f"{reason[:1].lower()}{reason[1:]}", first["input"]
 
 
 SUGGESTED = 12

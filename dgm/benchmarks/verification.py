@@ -1,17 +1,84 @@
 """Verification of a task: no change fails, the reference fix passes, and no hidden test is visible."""
 
+import ast
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
-from dgm.benchmarks.canaries import make_canaries
+from dgm.archive.repository import patch
 from dgm.benchmarks.mixed import MixedBenchmark
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.test_spec import TestSpec
-from dgm.domain import Snapshot, TaskId, Verdict
+from dgm.domain import Entry, Snapshot, TaskId, Verdict
 from dgm.errors import UserError
 from dgm.protocols import Benchmark, Grade, InImage
+
+_NAMED = re.compile(rb"^(?:---|\+\+\+) [ab]/([^\t\n]+)\t?$", re.MULTILINE)
+_ADDED = re.compile(rb"^--- /dev/null\n\+\+\+ b/([^\t\n]+)\t?$", re.MULTILINE)
+_NODE = (".js", ".mjs", ".cjs")
+AT_ONCE, AT_THE_END = "as soon as it is imported", "when its process ends"
+_PYTHON = {
+    AT_ONCE: b"import os\nos._exit(0)\n",
+    AT_THE_END: b"import atexit, os\natexit.register(os._exit, 0)\n",
+}
+_JAVASCRIPT = {
+    AT_ONCE: b"process.exit(0);\n",
+    AT_THE_END: b'process.on("exit", () => process.reallyExit(0));\n',
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Canary:
+    """A patch that no test command must take for a fix."""
+
+    when: str
+    """When its code ends the process with status 0."""
+    patch: bytes
+
+
+def make_canaries(workspace: Snapshot, reference: bytes) -> Sequence[Canary]:
+    """Return a patch for each way to end a process, in the Python and JavaScript files that the reference fix touches.
+
+    Args:
+        workspace: the task's workspace; empty if it is inside an image, where only files that the fix adds are known.
+        reference: the reference fix as a patch.
+    """
+    named = {name.decode("utf-8", "replace") for name in _NAMED.findall(reference)} & workspace.keys()
+    named |= {name.decode("utf-8", "replace") for name in _ADDED.findall(reference)}
+    found = []
+    for when in _PYTHON:
+        changed = {name: entry for name in named if (entry := _end_early(name, workspace, when))}
+        if changed:
+            found.append(Canary(when, patch(workspace, {**workspace, **changed})))
+    return found
+
+
+def _end_early(name: str, workspace: Snapshot, when: str) -> Entry | None:
+    before = workspace.get(name, Entry(b""))
+    if name.endswith(".py"):
+        return Entry(_insert(before.data, _PYTHON[when]), before.mode)
+    if name.endswith(_NODE):
+        return Entry(_JAVASCRIPT[when] + before.data, before.mode)
+    return None
+
+
+def _insert(source: bytes, code: bytes) -> bytes:
+    """Return a Python file with the code before everything but imports from ``__future__``, which must come first."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return code + source
+    ends = [node.end_lineno or 0 for node in tree.body if _is_future(node)]
+    lines = source.splitlines(keepends=True)
+    at = max(ends, default=0)
+    return b"".join([*lines[:at], code, *lines[at:]])
+
+
+def _is_future(node: ast.stmt) -> bool:
+    return isinstance(node, ast.ImportFrom) and node.module == "__future__"
+
 
 INERT = b"""\
 diff --git a/dgm-does-nothing.txt b/dgm-does-nothing.txt
@@ -117,24 +184,15 @@ async def verify_with_notes(
             part, inner = benchmark.part(task)
             return await verify_with_notes(part, inner, labels)
         case SuiteBenchmark():
-            match benchmark.record(task).tests:
-                case tests if tests.by_name:
-                    return await _verify_named_tests(benchmark, task, tests, labels)
-                case _:
-                    return await _verify_command(benchmark, task, labels)
+            return await _verify_suite_task(benchmark, task, labels)
         case SelfVerifying():
             return TaskVerification(await benchmark.verify(task, labels))
         case Verifiable():
             empty = await benchmark.grade(task, b"", labels)
             untouched = await benchmark.grade(task, INERT, labels)
             reference = await benchmark.grade(task, benchmark.reference(task), labels)
-            return TaskVerification(
-                [
-                    *_check_fails("an empty patch", empty),
-                    *_check_fails("doing nothing", untouched),
-                    *_check_passes(reference),
-                ]
-            )
+            defects = [*_check_fails("an empty patch", empty), *_check_fails("doing nothing", untouched)]
+            return TaskVerification([*defects, *_check_passes(reference)])
         case _:
             raise UserError(f"benchmark {benchmark.name!r} has no reference fixes to verify")
 
@@ -150,18 +208,24 @@ def _check_passes(grade: Grade) -> Sequence[str]:
     return [f"the reference fix is {grade.verdict}: {grade.reason}{failed}"]
 
 
-async def _verify_named_tests(
-    suite: SuiteBenchmark, task: TaskId, tests: TestSpec, labels: Mapping[str, str]
+async def _verify_suite_task(
+    suite: SuiteBenchmark, task: TaskId, labels: Mapping[str, str]
 ) -> TaskVerification:
+    tests = suite.record(task).tests
     problems = await asyncio.to_thread(_find_visible_tests, suite, task)
     nothing = await suite.examine_unperturbed(task, b"", labels)
-    problems += _check_by_name(tests, nothing)
-    reference = suite.reference(task)
+    problems += _check_by_name(tests, nothing) if tests.by_name else _check_fails("doing nothing", nothing)
+    reference = await suite.solution(task, labels)
     graded = await (suite.examine_unperturbed if reference.strip() else suite.grade)(task, reference, labels)
     problems += _check_passes(graded)
     if problems:
-        return TaskVerification(problems, output=_end_of_output(problems, nothing, graded))
-    return TaskVerification([], [await suite.describe_check(task, labels)])
+        log = nothing.log if graded.verdict is Verdict.RESOLVED else graded.log
+        lines = log.decode("utf-8", "replace").strip().splitlines()
+        return TaskVerification(problems, output="\n".join(lines[-OUTPUT_LINES:]))
+    early = TaskVerification([])
+    if not tests.by_name:
+        early = await find_early_ending(suite, task, reference, labels)
+    return replace(early, notes=[await suite.describe_check(task, labels), *early.notes])
 
 
 def _check_by_name(tests: TestSpec, nothing: Grade) -> Sequence[str]:
@@ -176,29 +240,6 @@ def _check_by_name(tests: TestSpec, nothing: Grade) -> Sequence[str]:
             if builds and test not in nothing.passed
         ),
     ]
-
-
-def _end_of_output(problems: Sequence[str], nothing: Grade, reference: Grade) -> str:
-    """Return the end of the output of the run that shows a defect: that with the fix, unless it is resolved."""
-    if not problems:
-        return ""
-    log = nothing.log if reference.verdict is Verdict.RESOLVED else reference.log
-    return "\n".join(log.decode("utf-8", "replace").strip().splitlines()[-OUTPUT_LINES:])
-
-
-async def _verify_command(suite: SuiteBenchmark, task: TaskId, labels: Mapping[str, str]) -> TaskVerification:
-    problems = await asyncio.to_thread(_find_visible_tests, suite, task)
-    nothing = await suite.examine_unperturbed(task, b"", labels)
-    problems += _check_fails("doing nothing", nothing)
-    reference = await suite.solution(task, labels)
-    examine = suite.examine_unperturbed if reference.strip() else suite.grade
-    graded = await examine(task, reference, labels)
-    problems += _check_passes(graded)
-    if problems:
-        return TaskVerification(problems, output=_end_of_output(problems, nothing, graded))
-    notes = [await suite.describe_check(task, labels)]
-    passed = await find_early_ending(suite, task, reference, labels)
-    return TaskVerification(passed.defects, [*notes, *passed.notes])
 
 
 async def find_early_ending(

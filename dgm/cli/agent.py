@@ -10,11 +10,11 @@ from dgm.api import ablating, own_agent
 from dgm.cli.app import derive
 from dgm.cli.output import print_view
 from dgm.cli.watching import TerminalWatcher
-from dgm.evaluation.ablation import DIFFERENCE, LEVEL, Effect
+from dgm.evaluation.ablation import DIFFERENCE, LEVEL, Effect, PartEffect
 from dgm.render import fmt
 from dgm.render.evaluation_text import incomplete_text
 from dgm.render.safe import neutralise, one_line
-from dgm.views.own_agent import AblationView, AgentCheckView, ImportView, NewAgentView, PartView
+from dgm.views.own_agent import AblationView, AgentCheckView, ImportView, NewAgentView
 
 MESSAGE_CELLS = 400
 HEADS = ("part", "with", "without", "difference (95 %)", "p", "tokens/turn", "verdict")
@@ -86,7 +86,7 @@ def _show_ablation(view: AblationView) -> None:
         sys.stderr.write(f"{text}\n")
 
 
-def _part_cells(part: PartView) -> tuple[str, ...]:
+def _part_cells(part: PartEffect) -> tuple[str, ...]:
     name = one_line(part.part, 60)
     if part.effect == Effect.NEEDED:
         return name, "–", "–", "–", "–", "–", part.effect

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from dgm.api import mining, suites
@@ -131,7 +132,7 @@ def _origin_lines(origin: OriginView) -> Lines:
         yield f"tests that must still pass: {len(origin.pass_to_pass)}"
         yield from _limited(origin.pass_to_pass, TESTS_SHOWN)
     if origin.provenance:
-        facts = origin.provenance.model_dump() | {"modules": ", ".join(origin.provenance.modules)}
+        facts = asdict(origin.provenance) | {"modules": ", ".join(origin.provenance.modules)}
         yield "\norigin:"
         yield from (
             f"  {key:<8} {one_line(str(value), LINE_CELLS)}" for key, value in facts.items() if value != ""

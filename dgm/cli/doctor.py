@@ -11,14 +11,14 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from dgm.api import machine
-from dgm.api.cleaning import remove_runs
 from dgm.cli.app import SETTINGS, confirm, print_json
 from dgm.cli.commands import FIRST
 from dgm.cli.steps import StepDisplay
+from dgm.config.listing import ListedSetting
 from dgm.errors import UserError
 from dgm.render import fmt
 from dgm.render.safe import neutralise, one_line
-from dgm.views.machine import CheckRow, CleaningView, ImagesView, MachineView, SettingRow, SettingsView
+from dgm.views.machine import CheckRow, CleaningView, ImagesView, MachineView, SettingsView
 
 WIDTH = 100
 """Columns of the settings where the output is no terminal."""
@@ -56,7 +56,7 @@ def doctor(
         raise UserError("--model, --build, --clean and --settings: give one of them")
     view: MachineView | SettingsView | ImagesView | CleaningView
     if clean and runs:
-        view = remove_runs(*runs, confirm=_confirm_removal)
+        view = machine.remove_runs(*runs, confirm=_confirm_removal)
     elif shown_settings is not None:
         view = machine.settings(" ".join(shown_settings))
     else:
@@ -144,7 +144,7 @@ def _wrapped(text: str, width: int) -> Sequence[str]:
     return [f"      {line}" for line in wrapped]
 
 
-def _default_text(row: SettingRow) -> str:
+def _default_text(row: ListedSetting) -> str:
     if row.required:
         return "must be given"
     if row.default is None:

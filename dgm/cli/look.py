@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.text import Text
 
 from dgm.analysis.agents import find_agent
-from dgm.archive.finding import find_run
+from dgm.archive.finding import archive_folders, find_run
 from dgm.archive.run import Run
 from dgm.cli.app import print_json
 from dgm.cli.output import print_json_line, print_lines, print_view, show_patch, terminal, terminal_width
@@ -126,7 +126,9 @@ def _show_waiting(run: Run, child: ActionId, *, diff: bool, json: bool) -> None:
 
 
 def _holds_runs(folder: Path) -> bool:
-    return folder.is_dir() and not (folder / "run.json").exists()
+    """Return whether the name is a folder and no run's; an agent's folder here may have the name of a run."""
+    runs = (folder, *(archive / folder for archive in archive_folders()))
+    return folder.is_dir() and not any((run / "run.json").exists() for run in runs)
 
 
 def _check_choice(

@@ -67,7 +67,7 @@ def _run(words: list[str]) -> int:
             sys.stdout.write(f"dgm {__version__}\n")
             return 0
         if words[0] == "--install-completion":
-            from dgm.cli.completion import install
+            from dgm.cli.reference import install
 
             return install(words[1:])
         return _invoke(words)

@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 from pydantic import BaseModel
 
@@ -152,7 +152,8 @@ def _plain(text: str) -> str:
     return " ".join(text.split()).replace("``", "`")
 
 
-class Variable(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Variable:
     """An environment variable that dgm reads: a secret or a location, which is no setting of a run."""
 
     name: str

@@ -17,8 +17,7 @@ from typing import Annotated, Any
 import msgspec
 
 from dgm.archive.durable import write_durably
-from dgm.archive.history import evaluations_of
-from dgm.archive.run import Run
+from dgm.archive.run import Run, evaluations_of
 from dgm.domain import (
     Action,
     ActionId,

@@ -21,12 +21,11 @@ from dgm import __version__
 from dgm.archive.events import CallBooked, CallStarted, ModelCalled, Recorded, decode, encode, traces_of
 from dgm.archive.finding import SUFFIX
 from dgm.archive.git import read_files
-from dgm.archive.history import find_unborn
 from dgm.archive.journal import CallReader, CallWriter
 from dgm.archive.log import FILE, SCHEMA, Traces, name_of, write_log
 from dgm.archive.packed import MEMBER, Manifest, PackedRun, PackMember, write_pack
 from dgm.archive.repository import AgentRepository, make_repository
-from dgm.archive.run import Run
+from dgm.archive.run import Run, find_unborn
 from dgm.bounded_reading import read_file
 from dgm.domain import CommitId, Digest
 from dgm.errors import UserError

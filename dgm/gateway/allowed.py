@@ -3,19 +3,54 @@
 Refused is what runs at the provider or reaches out through it, what is stored there, and what costs more than the price
 table says. Any other key that is not in the table is left out and noted: the provider cannot act on it. Whether values
 are sound is for the provider to say; its refusal reaches the agent.
+
+The readers of requests, ``translation`` too, name what they leave out while they read; the gateway notes it.
 """
 
 import json
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dgm.gateway.leaving_out import describe_media, leave_out
 from dgm.messages import JsonObject, WireProtocol
 from dgm.wires.messages import NO_THREADS
+from dgm.wires.neutral import describe_part
+
+_collected: ContextVar[dict[str, None] | None] = ContextVar("left_out", default=None)
+LEFT_OUT = "left_out"
+"""Code of the note, among the recorded refusals, that a part of requests is left out; its status is 200."""
+_INDEX = re.compile(r"\[\d+\]")
+
+
+@contextmanager
+def collect_left_out() -> Iterator[dict[str, None]]:
+    """Collect, in the order of reading, the names of what is left out within the context; each name once."""
+    collected: dict[str, None] = {}
+    token = _collected.set(collected)
+    try:
+        yield collected
+    finally:
+        _collected.reset(token)
+
+
+def leave_out(name: str) -> None:
+    """Name something that is left out; a place in lists (``tools[3].strict``) loses its indexes."""
+    collected = _collected.get()
+    if collected is not None:
+        collected[_INDEX.sub("", name)] = None
+
+
+def describe_media(part: Mapping[str, Any]) -> str:
+    """Return the text that stands for a part where only texts can be sent, and note that it is left out."""
+    text = describe_part(part)
+    leave_out(f"a {text[1:].partition(' not shown')[0]} in the result of a tool")
+    return text
+
 
 MAX_BODY_DEPTH = 64
 """Maximum nesting of a request: not every JSON library can write deeper values."""

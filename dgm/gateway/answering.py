@@ -10,19 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from dgm.archive.journal import reply_of
 from dgm.gateway import allowed
-from dgm.gateway.allowed import BadRequest
+from dgm.gateway.allowed import BadRequest, collect_left_out, leave_out
 from dgm.gateway.call import AnswerCut, AnyReply, Call, Listener, ModelCaller
-from dgm.gateway.lease import DRY_RUN, Lease
-from dgm.gateway.leaving_out import collect_left_out, leave_out
+from dgm.gateway.lease import DEFAULT, DRY_RUN, Lease
 from dgm.gateway.ledger import AnyRequest, Ledger
 from dgm.gateway.memory import LeaseMemory
-from dgm.gateway.model_names import DEFAULT
 from dgm.gateway.translation import ParsedCall, answer_id, parse_call, parse_document
 from dgm.messages import JsonObject, Reply, Request, WireProtocol, WireReply, WireRequest
 from dgm.models.pricing import FREE
 from dgm.wires import RESPONSES, WIRES, whole_of
-from dgm.wires.fast_json import dump_json
-from dgm.wires.values import records
+from dgm.wires.values import dump_json, records
 from dgm.wires.wire import Wire, WireAnswer
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from dgm.errors import BudgetExhausted
 from dgm.gateway.allowed import BadRequest
 from dgm.messages import Message, Request, WireRequest
 from dgm.wires import WIRES
-from dgm.wires.fast_json import dump_json
+from dgm.wires.values import dump_json
 
 if TYPE_CHECKING:
     from dgm.models.pricing import Price

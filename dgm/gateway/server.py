@@ -16,20 +16,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dgm.domain import ActionId
 from dgm.errors import ArchiveCorrupt, Infrastructure
-from dgm.gateway.allowed import BadRequest
+from dgm.gateway.allowed import LEFT_OUT, BadRequest, collect_left_out
 from dgm.gateway.answering import JSON, CompletionHandler
 from dgm.gateway.bodies import Pace
 from dgm.gateway.call import ModelCaller
-from dgm.gateway.lease import DRY_RUN, CallLimits, JobEnded, Lease
-from dgm.gateway.leaving_out import LEFT_OUT, collect_left_out
+from dgm.gateway.lease import DRY_RUN, CallLimits, JobEnded, Lease, ModelNames
 from dgm.gateway.ledger import Ledger
-from dgm.gateway.model_names import ModelNames
 from dgm.gateway.sockets import SocketServer
 from dgm.messages import Reply, Request, RequestRefused
 from dgm.models.choose import Drawing
 from dgm.protocols import Checked, Journal, LentModel
 from dgm.wires import CHAT, MESSAGES, RESPONSES
-from dgm.wires.fast_json import dump_json
+from dgm.wires.values import dump_json
 from dgm.wires.wire import Wire, describe_model, list_models
 
 if TYPE_CHECKING:

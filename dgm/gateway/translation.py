@@ -12,8 +12,7 @@ from typing import Any
 
 import orjson
 
-from dgm.gateway.allowed import TABLE, BadRequest
-from dgm.gateway.leaving_out import describe_media, leave_out
+from dgm.gateway.allowed import TABLE, BadRequest, describe_media, leave_out
 from dgm.messages import CallKey, JsonObject, Message, Request, Role, WireProtocol
 from dgm.wires import RESPONSES
 from dgm.wires.responses import flatten_tools, with_plain_functions

@@ -8,8 +8,7 @@ model recombines programs: arXiv:2302.12170.
 import asyncio
 from dataclasses import replace
 
-from dgm.archive.merging import Conflict, ConflictKind, MergeResult, find_unsettled, merge_snapshots
-from dgm.archive.repository import patch
+from dgm.archive.repository import Conflict, ConflictKind, MergeResult, find_unsettled, merge_snapshots, patch
 from dgm.domain import Entry
 from dgm.errors import AgentFault
 from dgm.meta.operators import OperatorContext

@@ -16,7 +16,7 @@ from dgm.errors import UserError
 from dgm.messages import JsonObject, WireProtocol
 from dgm.models.addresses import find_proxy
 from dgm.models.extras import Extras
-from dgm.wires.fast_json import dump_json
+from dgm.wires.values import dump_json
 
 if TYPE_CHECKING:
     import ssl

@@ -48,7 +48,7 @@ from dgm.models.refusals import read_refusal
 from dgm.models.throttle import LONGEST_WAIT_S, Throttle
 from dgm.protocols import Checked, Delivery, ModelListener, Sleep
 from dgm.wires import WIRES
-from dgm.wires.fast_json import dump_json
+from dgm.wires.values import dump_json
 from dgm.wires.wire import ErrorInAnswer, UnusableReply, Wire
 
 if TYPE_CHECKING:

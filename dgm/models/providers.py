@@ -3,15 +3,18 @@
 A provider of a run is a row of the table, a name and the settings ``providers.<name>``.
 """
 
+import asyncio
 import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any
 from urllib.parse import urlsplit
 
 from dgm.config import ProviderSettings, Settings
 from dgm.config.listing import OWN_VARIABLES, SYSTEM_VARIABLES, Variable
-from dgm.errors import UserError
+from dgm.errors import ProviderRefuses, UserError
 from dgm.messages import WireProtocol
 from dgm.models.addresses import check_url
 from dgm.models.connections import Authentication, Connection, ConnectionPlan
@@ -296,8 +299,6 @@ def open_connection(provider: Provider, own_name: str) -> Connection:
 
 
 def _open_bedrock(provider: Provider, model: str) -> tuple[Authentication, Mapping[str, str]]:
-    from dgm.models.signing import AwsSigner, require_packages
-
     require_packages(("botocore", "boto3"), "bedrock", model)
     region = provider.settings.region or _value_of("AWS_REGION", "AWS_DEFAULT_REGION")
     signer = AwsSigner(region)
@@ -307,8 +308,6 @@ def _open_bedrock(provider: Provider, model: str) -> tuple[Authentication, Mappi
 
 
 def _open_vertex(provider: Provider, model: str) -> tuple[Authentication, Mapping[str, str]]:
-    from dgm.models.signing import GoogleToken, require_packages
-
     require_packages(("google.auth", "requests"), "vertex", model)
     settings, section = provider.settings, provider.section
     if not (project := settings.project or _value_of("GOOGLE_CLOUD_PROJECT", "ANTHROPIC_VERTEX_PROJECT_ID")):
@@ -339,3 +338,97 @@ def _read_first_key(provider: Provider, route: Route) -> tuple[str, str]:
     if provider.kind.key_is_optional:
         return "", ""
     return read_key(provider.key_env), provider.key_env  # raises
+
+
+_NO_AWS = (
+    "no AWS credentials were found: set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
+    "or AWS_PROFILE"
+)
+
+
+def require_packages(modules: tuple[str, ...], extra: str, model: str) -> None:
+    """Check that the packages of an extra are installed, without importing them.
+
+    Raises:
+        UserError: one is missing.
+    """
+    for module in modules:
+        try:
+            installed = find_spec(module) is not None
+        except ModuleNotFoundError:
+            installed = False
+        if not installed:
+            raise UserError(f"model '{model}' needs the package {module}: pip install 'dgm[{extra}]'")
+
+
+class AwsSigner:
+    """Signs requests for Amazon Bedrock (SigV4) with the credentials of AWS's usual chain.
+
+    Args:
+        region: empty: that of the AWS profile, if it has one.
+
+    Raises:
+        UserError: there is no such profile.
+    """
+
+    def __init__(self, region: str) -> None:
+        import boto3
+        from botocore.exceptions import BotoCoreError
+
+        try:
+            self._session = boto3.Session(region_name=region or None)
+        except BotoCoreError as error:
+            raise UserError(f"AWS_PROFILE: {error}") from error
+        self.region = str(self._session.region_name or "")
+
+    async def headers(self, url: str, headers: Mapping[str, str], content: bytes) -> Mapping[str, str]:
+        """Return the signature; a request without content is a GET."""
+        return await asyncio.to_thread(self._sign, url, headers, content)
+
+    def _sign(self, url: str, headers: Mapping[str, str], content: bytes) -> Mapping[str, str]:
+        from botocore.auth import SigV4Auth
+        from botocore.awsrequest import AWSRequest
+        from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
+
+        host = urlsplit(url).netloc
+        service = "bedrock" if host.startswith("bedrock-runtime") else "bedrock-mantle"
+        unsigned = {"host": host, "content-type": headers["content-type"]}
+        signed = AWSRequest("POST" if content else "GET", url, unsigned, content)
+        try:
+            credentials = self._session.get_credentials()
+            if credentials is None:
+                raise ProviderRefuses(_NO_AWS)
+            SigV4Auth(credentials.get_frozen_credentials(), service, self.region).add_auth(signed)
+        except HTTPClientError as error:
+            raise ConnectionError(f"AWS credentials could not be renewed: {error}") from error
+        except (BotoCoreError, ClientError) as error:
+            raise ProviderRefuses(f"AWS credentials: {error}") from error
+        return {name: str(value) for name, value in signed.headers.items()}
+
+
+class GoogleToken:
+    """Sends a token of Google's Application Default Credentials."""
+
+    def __init__(self) -> None:
+        self._credentials: Any = None
+
+    async def headers(self, url: str, headers: Mapping[str, str], content: bytes) -> Mapping[str, str]:  # noqa: ARG002
+        """Return the token, renewed if it has expired."""
+        return {"authorization": f"Bearer {await asyncio.to_thread(self._token)}"}
+
+    def _token(self) -> str:
+        import google.auth
+        from google.auth.exceptions import GoogleAuthError, TransportError
+        from google.auth.transport.requests import Request
+
+        try:
+            if self._credentials is None:
+                scopes = ["https://www.googleapis.com/auth/cloud-platform"]
+                self._credentials, _ = google.auth.default(scopes=scopes)
+            if not self._credentials.valid:
+                self._credentials.refresh(Request())
+        except TransportError as error:
+            raise ConnectionError(f"Google credentials could not be renewed: {error}") from error
+        except GoogleAuthError as error:
+            raise ProviderRefuses(f"Google credentials: {error}") from error
+        return str(self._credentials.token)

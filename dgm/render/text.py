@@ -14,6 +14,8 @@ from rich.text import Text
 from dgm.render import fmt
 from dgm.render.diff import LineKind, parse_diff
 from dgm.render.safe import neutralise, one_line
+from dgm.views.progress import nearest_limit
+from dgm.views.run import models_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -79,7 +81,7 @@ def render_run(view: RunView) -> RenderableType:
     )
     facts.add("run", state)
     facts.add("paused", one_line(view.paused, 200), "yellow")
-    models = _models(view.models)
+    models = models_text(view.models)
     facts.add(
         "search",
         one_line(
@@ -105,15 +107,6 @@ def _running(view: RunView) -> str:
     if view.living:
         return f", {view.running} running"
     return f", {view.running} unfinished" if view.running else ""
-
-
-def _models(models: dict[str, str]) -> str:
-    roles: dict[str, list[str]] = {}
-    for role, model in models.items():
-        roles.setdefault(model, []).append(role)
-    if len(roles) == 1:
-        return next(iter(roles))
-    return ", ".join(f"{model} ({', '.join(names)})" for model, names in roles.items())
 
 
 def _add_evaluations(facts: Facts, view: RunView) -> None:
@@ -339,11 +332,9 @@ def _spent(row: RunRow) -> str:
 
 def nearest(row: RunRow) -> str:
     """Return the use of the limit that is nearest to its end."""
-    limits = {name: use for name, use in (row.budget or {}).items() if name != "agents"}
-    if not limits:
-        return "no limit"
-    name = max(limits, key=lambda limit: limits[limit].share)
-    return fmt.use_of_limit(name, limits[name].used, limits[name].limit)
+    limits = row.budget or {}
+    name = nearest_limit(limits)
+    return fmt.use_of_limit(name, limits[name].used, limits[name].limit) if name else "no limit"
 
 
 def _run_notes(row: RunRow) -> Iterator[Text]:

@@ -79,19 +79,13 @@ def choose(name: str = "auto", settings: Settings | None = None) -> SandboxEngin
         UserError: there is no such engine, it is not available here, or bounds neither processes nor memory, or an
             engine is given for bubblewrap; the message says what to do.
     """
-    named, cluster = find_named_engine(), find_cluster()
-    if named is not None and cluster is not None and name in ("docker", "bubblewrap"):
-        raise UserError(
-            f"{named.by}={named.address}: a cluster, and the sandbox is {name}: leave {named.by} out, or choose the "
-            f"sandbox '{RAY}'"
-        )
     # One of DGM_ENGINE is there for other commands too.
     if name == "bubblewrap" and (useless := find_given_engine()):
         raise UserError(
             f"{useless.by}={useless.address}: the sandbox is bubblewrap, which uses no engine: leave {useless.by} out, "
             "or choose the sandbox 'docker'"
         )
-    if cluster is not None and name == "auto":
+    if name == "auto" and find_cluster() is not None:
         name = RAY
     if name != "auto":
         return open_kind(name, settings)

@@ -18,7 +18,7 @@ from pathlib import Path
 from dgm.errors import Infrastructure
 from dgm.processes import has_begun
 from dgm.protocols import Completed
-from dgm.sandboxes.threads import finish_work
+from dgm.sandboxes.threads import complete, finish_work
 
 _CHUNK = 1 << 18
 _GONE_WITHIN_S = 10.0
@@ -145,16 +145,10 @@ def _memory_file(content: bytes) -> int:
 
 async def _start(argv: Sequence[str], descriptors: Sequence[int]) -> asyncio.subprocess.Process:
     """Start the program; a cancellation waits for the start, so that the program can be killed."""
-    starting = asyncio.ensure_future(_start_apart(argv, descriptors))
     try:
-        return await asyncio.shield(starting)
+        return await complete(_start_apart(argv, descriptors), _kill)
     except OSError as error:
         raise Infrastructure(f"cannot start a confined program: {error}") from error
-    except asyncio.CancelledError:
-        await asyncio.wait([starting])
-        if starting.exception() is None:
-            _kill(starting.result())
-        raise
 
 
 async def _start_apart(argv: Sequence[str], descriptors: Sequence[int]) -> asyncio.subprocess.Process:

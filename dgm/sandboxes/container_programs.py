@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from dgm.errors import Infrastructure
 from dgm.sandboxes.confined import Output
 from dgm.sandboxes.engine_client import EngineConnection, call_engine
+from dgm.sandboxes.threads import complete
 
 CANNOT_START = (125, 126, 128)
 """Exit codes of a program that an engine could not start; programs end with them, too."""
@@ -85,14 +86,8 @@ class ContainerPrograms:
             )
             return str(made["Id"]), self._api.exec_start(made["Id"], socket=True)
 
-        starting = asyncio.ensure_future(call_engine("start a program", start))
-        try:
-            ident, connection = await asyncio.shield(starting)
-        except asyncio.CancelledError:
-            await asyncio.wait([starting])
-            if not starting.exception():
-                ExecStream(starting.result()[1], output).close()
-            raise
+        starting = call_engine("start a program", start)
+        ident, connection = await complete(starting, lambda made: ExecStream(made[1], output).close())
         stream = ExecStream(connection, output)
         try:
             yield ident, stream

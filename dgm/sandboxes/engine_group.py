@@ -263,7 +263,7 @@ class EngineGroup:
         return max(_used(self._members), key=lambda member: member.rank(spec.cpus))
 
     def _warn_of_differences(self) -> None:
-        first, *others = used = _used(self._members)
+        first, *others = _used(self._members)
         for member in others:
             if member.engine.machine != first.engine.machine:
                 log.warning(
@@ -272,13 +272,6 @@ class EngineGroup:
                     member.engine.machine,
                     first.address.url,
                     first.engine.machine,
-                )
-        known: dict[str, str] = {}
-        for member in used:
-            url, ident = member.address.url, member.engine.facts.ident
-            if ident and known.setdefault(ident, url) != url:
-                log.warning(
-                    "%s and %s are the same engine: its processors are counted twice", known[ident], url
                 )
 
 

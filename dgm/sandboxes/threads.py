@@ -1,8 +1,8 @@
-"""Blocking work that must not be lost when its waiter is cancelled: opening and closing a sandbox."""
+"""Work that must not be lost when its waiter is cancelled: opening and closing a sandbox."""
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -23,23 +23,29 @@ def allow_threads(number: int) -> None:
         asyncio.get_running_loop().set_default_executor(threads)
 
 
-async def make_or_dispose(make: Callable[[], T], dispose: Callable[[T], object]) -> T:
-    """Return the result of ``make``; if the waiter is cancelled meanwhile, finish it and then dispose of it."""
-    making = asyncio.ensure_future(asyncio.to_thread(make))
+async def complete(work: Awaitable[T], dispose: Callable[[T], object] = lambda _: None) -> T:
+    """Return the result of ``work``; if the waiter is cancelled meanwhile, complete it, then dispose of its result."""
+    working = asyncio.ensure_future(work)
     try:
-        return await asyncio.shield(making)
+        return await asyncio.shield(working)
     except asyncio.CancelledError:
-        await asyncio.wait([making])
-        if not making.cancelled() and making.exception() is None:
-            await finish_work(lambda: dispose(making.result()))
+        await asyncio.wait([working])
+        if not working.cancelled() and working.exception() is None:
+            dispose(working.result())
+        raise
+
+
+async def make_or_dispose(make: Callable[[], T], dispose: Callable[[T], object]) -> T:
+    """Return the result of ``make``, which blocks, as ``complete`` does; ``dispose`` may block, too."""
+    disposals: list[T] = []
+    try:
+        return await complete(asyncio.to_thread(make), disposals.append)
+    except asyncio.CancelledError:
+        for result in disposals:
+            await finish_work(lambda: dispose(result))  # noqa: B023  (awaited here)
         raise
 
 
 async def finish_work(work: Callable[[], object]) -> None:
     """Finish the work even if the waiter is cancelled; raise the cancellation afterwards."""
-    working = asyncio.ensure_future(asyncio.to_thread(work))
-    try:
-        await asyncio.shield(working)
-    except asyncio.CancelledError:
-        await asyncio.wait([working])
-        raise
+    await complete(asyncio.to_thread(work))

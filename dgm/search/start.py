@@ -30,10 +30,10 @@ from dgm.config import Settings, read_frozen
 from dgm.consents import ConsentNeeded
 from dgm.domain import ActionId, Budget, Evaluate, Usage, Verdict
 from dgm.errors import Hint, ProviderRefuses, ProviderWaits, UserError
+from dgm.gateway.allowed import LEFT_OUT
 from dgm.gateway.blame import FAILED
 from dgm.gateway.journal import RunJournal
 from dgm.gateway.lease import SPENT
-from dgm.gateway.leaving_out import LEFT_OUT
 from dgm.messages import CONTEXT_LENGTH, CUT_SHORT, LEFT_OPEN
 from dgm.models.check import NullListener
 from dgm.models.choose import all_names, names_by_role, open_models

@@ -138,7 +138,7 @@ class BackgroundReader:
         return self._run
 
     def _follow(self) -> News:
-        from dgm.archive.history import LIVING, state
+        from dgm.archive.run import LIVING, state
         from dgm.views.agents import agent_states, row_of
 
         if _read_inode(self.folder) != self._inode:

@@ -12,8 +12,7 @@ from textual.containers import Vertical
 from textual.widgets import ContentSwitcher, DataTable, Static
 
 from dgm.analysis.accounts import read_usage
-from dgm.archive.history import evaluations_of
-from dgm.archive.run import Run
+from dgm.archive.run import Run, evaluations_of
 from dgm.domain import ActionId, AgentId, TaskId
 from dgm.errors import DgmError
 from dgm.render import fmt, safe

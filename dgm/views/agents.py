@@ -7,13 +7,12 @@ from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field
 
-from dgm.analysis.accounts import Accounts, AgentAccount, Purpose
+from dgm.analysis.accounts import Accounts, AgentAccount, Purpose, RefusedRequest
 from dgm.analysis.agents import best_of, count_abandoned, trace_lineage
-from dgm.archive.approvals import UnreadableApproval, WaitingChild, read_answer
 from dgm.archive.events import ActionStarted, AgentBorn
-from dgm.archive.history import LIVING, evaluations_of, state
-from dgm.archive.run import Run
-from dgm.archive.tree import Tree
+from dgm.archive.live import UnreadableApproval, read_answer
+from dgm.archive.run import LIVING, Run, evaluations_of, state
+from dgm.archive.tree import Tree, WaitingChild
 from dgm.domain import ActionId, Agent, AgentId, Cost, Evaluate, Evaluation, Expand, Usage
 from dgm.policies.limits import BARREN
 from dgm.stats import lower_bound
@@ -119,16 +118,6 @@ class TreeView(View):
         return cls(run=run.name, folder=str(run.folder), state=state(run), best=best, agents=rows)
 
 
-class RefusalView(View):
-    """A request of an agent that the gateway refused or changed."""
-
-    code: str
-    message: str
-    times: int
-    action: int
-    """The first action that made it."""
-
-
 class ActionSpend(View):
     """Usage of one action."""
 
@@ -195,7 +184,7 @@ class AgentView(AgentRow):
     run: str
     making: MakingView
     spend: AccountView
-    refusals: tuple[RefusalView, ...]
+    refusals: tuple[RefusedRequest, ...]
     """The most frequent first."""
     evaluations: tuple[AttemptView, ...]
     """In the order of their verdicts."""
@@ -213,10 +202,7 @@ class AgentView(AgentRow):
             run=run.name,
             making=read_making(run, agent),
             spend=AccountView.of(accounts.of(agent.id), accounts.clade(agent.id)),
-            refusals=tuple(
-                RefusalView.model_validate(refusal, from_attributes=True)
-                for refusal in accounts.refusals(agent.id)
-            ),
+            refusals=tuple(accounts.refusals(agent.id)),
             evaluations=tuple(
                 AttemptView.of(action, evaluation, accounts.action(action))
                 for action, evaluation in evaluations_of(run, agent.id).items()

@@ -13,8 +13,7 @@ from pydantic import Field
 
 from dgm.analysis.agents import best_of
 from dgm.archive.finding import archive_folders, find_run, find_runs_in
-from dgm.archive.history import LIVING, state
-from dgm.archive.run import Run, RunKind, identity_of
+from dgm.archive.run import LIVING, Run, RunKind, identity_of, state
 from dgm.benchmarks.grader_version import differ_in_grader, name_grader
 from dgm.config.resolving import leaves
 from dgm.domain import Agent, Tally, TaskId, Verdict

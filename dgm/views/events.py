@@ -27,8 +27,7 @@ from dgm.archive.events import (
     action_of,
     kind_of,
 )
-from dgm.archive.history import follow_log
-from dgm.archive.run import Run, format_assignments
+from dgm.archive.run import Run, follow_log, format_assignments
 from dgm.domain import Verdict
 from dgm.views.values import View
 

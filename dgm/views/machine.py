@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from dgm.config.listing import ListedSetting, Variable
 from dgm.views.values import View
 
 
@@ -33,32 +34,11 @@ class MachineView(View):
         return 0 if self.ok else 1
 
 
-class SettingRow(View):
-    """A setting, by its dotted name."""
-
-    name: str
-    type: str
-    """In words, such as ``whole number from 1``."""
-    default: object
-    """None: not set."""
-    required: bool
-    meaning: str
-    choices: tuple[str, ...]
-    """All values, where they are few."""
-
-
-class VariableRow(View):
-    """An environment variable that dgm reads."""
-
-    name: str
-    meaning: str
-
-
 class SettingsView(View):
     """Settings and environment variables."""
 
-    settings: tuple[SettingRow, ...]
-    variables: tuple[VariableRow, ...]
+    settings: tuple[ListedSetting, ...]
+    variables: tuple[Variable, ...]
     sections: Mapping[str, str]
     """Section of a setting's name → its meaning."""
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
+from dgm.evaluation.ablation import PartEffect
 from dgm.views.evaluation import EvaluationView
 from dgm.views.values import View
 
@@ -79,31 +80,9 @@ class AgentCheckView(View):
         return 0 if self.fit else 1
 
 
-class PartView(View):
-    """The effect of one part. A pair is one attempt at a task that both agents have a verdict on."""
-
-    part: str
-    effect: str
-    """``helps``, ``hurts``, ``no effect shown`` or ``needed to start``."""
-    tokens: int
-    """Estimated input tokens that the part adds to each turn."""
-    pairs: int
-    tasks: int
-    with_part: int
-    """Pairs that the whole agent resolved."""
-    without_part: int
-    """Pairs that the agent without the part resolved."""
-    difference: float
-    """Mean over tasks of the resolved share with the part minus without it."""
-    interval: tuple[float, float]
-    """95 % interval of the difference, for this part alone."""
-    p: float
-    """Exact paired test over tasks, adjusted for the number of parts (Holm)."""
-
-
 class AblationView(EvaluationView):
     """An evaluation of an agent with and without each of its parts."""
 
-    parts: tuple[PartView, ...]
+    parts: tuple[PartEffect, ...]
     tasks_to_show: int
     """Tasks with which a difference of 20 points in one direction is shown in 80 % of such ablations."""

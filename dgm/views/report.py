@@ -1,18 +1,21 @@
 """The report of one run: is the best agent better than the seed, by how much, at what cost, and how it came about."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from pydantic import Field
 
 from dgm.analysis.accounts import OperatorLine, Purpose, operators_of
 from dgm.analysis.agents import best_of, trace_lineage
 from dgm.archive.events import ActionStarted, traces_of
-from dgm.archive.history import state
-from dgm.archive.run import Run, RunKind, identity_of
+from dgm.archive.run import Run, RunKind, format_assignments, identity_of, state
 from dgm.archive.tree import Tree
 from dgm.benchmarks.grader_version import name_grader
+from dgm.config import Settings, read_frozen
+from dgm.config.resolving import leaves
+from dgm.config.toml_files import format_key, format_value
 from dgm.domain import SEED, AgentId, Evaluate, Usage
 from dgm.errors import ArchiveCorrupt, UserError
 from dgm.evaluation.control import FOLDER
@@ -28,14 +31,36 @@ from dgm.views.best_line import (
 )
 from dgm.views.curve import CurvePoint, compute_curve
 from dgm.views.holdout import Answer, HoldoutView, holdout_exists, read_holdout
-from dgm.views.reproduction import ReproductionView, read_reproduction
-from dgm.views.run import DeadEndView, FailuresView, find_highest, models_of, view_dead_end
+from dgm.views.run import (
+    DeadEndView,
+    FailuresView,
+    changes_of,
+    find_highest,
+    models_of,
+    models_text,
+    view_dead_end,
+)
 from dgm.views.values import RoleUsage, UsageView, View, role_usages, usage_fields
 
 REPEATING = ("offline", "recorded")
 """Models that give equal answers to equal requests."""
 NODES, POINTS = 2_000, 400
 """Maximum number of agents in the tree, and of points of the curve."""
+
+FLAGS: Mapping[str, str] = {
+    "benchmark": "--benchmark",
+    "model": "--model",
+    "policy.name": "--policy",
+    "workers": "--workers",
+    "seed": "--seed",
+    "seed_agent": "--agent",
+    "budget.evaluations": "--max-evaluations",
+    "budget.usd": "--max-usd",
+}
+"""Settings with an option of their own; all others are given by ``--set``."""
+ALWAYS = ("benchmark", "model", "seed")
+"""Settings that are given even at their defaults, because a default may change."""
+_SESSIONS = "SELECT count(*) FROM events WHERE kind = 'run_started' AND seq <= ?"
 
 
 class ChosenView(View):
@@ -101,6 +126,25 @@ class SearchSpend(UsageView):
     purposes: dict[Purpose, UsageView]
     saved_usd: float
     """USD that reading from the providers' caches saved; negative if writing to them cost more."""
+
+
+class ReproductionView(View):
+    """What is needed to repeat a run."""
+
+    command: str | None
+    """The command; None if the run is no search of its own."""
+    replays: tuple[str, ...]
+    """Commands that check the record without paying for models."""
+    versions: dict[str, str]
+    seed: int
+    """The random seed."""
+    commits: dict[int, str]
+    """Commits of the seed and the best agent."""
+    sandbox: str
+    sessions: int
+    """Number of times a process began to write the run; more than one if it was resumed."""
+    changed: tuple[str, ...]
+    """Settings that were changed at a resume, at their present values; the command gives the earlier ones."""
 
 
 class EndingView(View):
@@ -276,16 +320,6 @@ def _trust_note(models: Mapping[str, str], benchmark: str, *, simulated: bool) -
     )
 
 
-def models_text(models: Mapping[str, str]) -> str:
-    """Return one name if all roles have the same model, else each model with its roles."""
-    roles: dict[str, list[str]] = {}
-    for role, model in models.items():
-        roles.setdefault(model, []).append(role)
-    if len(roles) == 1:
-        return next(iter(roles))
-    return ", ".join(f"{model} ({', '.join(members)})" for model, members in roles.items())
-
-
 def _correct_rate(tree: Tree, best: AgentId) -> ChosenView | None:
     """Correct the rate for the choice; ``dgm.stats.best_of_many`` states the assumptions."""
     tallies = [tree.own(agent.id) for agent in tree.agents]
@@ -413,3 +447,55 @@ def _missing_diffs(lineage: ReportLineage) -> Sequence[str]:
     if not damaged:
         return []
     return [f"missing: {len(damaged)} of {len(lineage.steps) - 1} diffs ({damaged[0].damage})"]
+
+
+def read_reproduction(run: Run, best: AgentId) -> ReproductionView:
+    """Return what is needed to repeat a run.
+
+    Raises:
+        UserError: its settings are not in the form that dgm writes.
+    """
+    config, name, agents = run.config, shlex.quote(run.name), run.tree.agents
+    replays = (
+        f"dgm replay {name}",
+        f"dgm replay {name} {best} --what lineage",
+        f"dgm replay {name} {best} --what evaluations",
+    )
+    is_search = run.kind in (RunKind.SEARCH, RunKind.REPLAY)
+    return ReproductionView(
+        command=run_command_text(config) if is_search else None,
+        replays=replays if is_search else (),
+        versions={part: str(version) for part, version in config.get("versions", {}).items()},
+        seed=config["settings"]["seed"],
+        commits={agent: agents[agent].commit for agent in dict.fromkeys((agents[0].id, best))},
+        sandbox=str(config.get("sandbox", "")),
+        sessions=run.store.query(_SESSIONS, (run.tree.seq,))[0][0],
+        changed=tuple(format_assignments(changes_of(run))),
+    )
+
+
+def run_command_text(config: Mapping[str, Any]) -> str:
+    """Return the ``dgm run`` that gives the frozen settings of ``config`` again, as one line of a shell.
+
+    Raises:
+        UserError: the settings are not in the form that dgm writes.
+    """
+    frozen = read_frozen(config["settings"], "run.json")
+    usual = Settings().model_dump(mode="json")
+    words = ["dgm", "run"]
+    for path, value in leaves(frozen.model_dump(mode="json")):
+        key = ".".join(path)
+        # TOML has no null. It needs none: every setting that can be None is None by default.
+        if value is None or (value == _value_at(usual, path) and key not in ALWAYS):
+            continue
+        if key in FLAGS:
+            words += [FLAGS[key], str(value)]
+        else:
+            words += ["--set", f"{format_key(path)}={format_value(value)}"]
+    return shlex.join(words)
+
+
+def _value_at(table: Any, path: tuple[str, ...]) -> Any:  # noqa: ANN401  (any value of a settings file)
+    for name in path:
+        table = table.get(name) if isinstance(table, dict) else None
+    return table

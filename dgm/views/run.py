@@ -10,9 +10,8 @@ from dgm.analysis.agents import best_of
 from dgm.analysis.budgets import StandstillCount, count_ended_expansions
 from dgm.analysis.dead_ends import find_dead_end, read_last_output
 from dgm.archive.events import ActionLost, AgentStillborn, CallRefused, Recorded, TaskGraded
-from dgm.archive.history import LIVING, state, writer
 from dgm.archive.live import find_cut_checks
-from dgm.archive.run import Run, format_assignments, merge_tables
+from dgm.archive.run import LIVING, Run, format_assignments, merge_tables, state, writer
 from dgm.archive.tree import CANNOT_GO_ON, Tree
 from dgm.domain import NO_ACTION, AgentId, Tally
 from dgm.stats import lower_bound
@@ -438,6 +437,16 @@ def _model_text(model: str | Sequence[Mapping[str, Any]] | None) -> str:
     if len(model) == 1:
         return str(model[0]["model"])
     return " + ".join(f"{share['weight']:g} {share['model']}" for share in model)
+
+
+def models_text(models: Mapping[str, str]) -> str:
+    """Return one name if all roles have the same model, else each model with its roles."""
+    roles: dict[str, list[str]] = {}
+    for role, model in models.items():
+        roles.setdefault(model, []).append(role)
+    if len(roles) == 1:
+        return next(iter(roles))
+    return ", ".join(f"{model} ({', '.join(members)})" for model, members in roles.items())
 
 
 def changes_of(run: Run) -> Mapping[str, Any]:

@@ -6,9 +6,8 @@ from typing import Self
 
 from dgm.analysis.agents import best_of
 from dgm.archive.finding import SUFFIX, archive_folders
-from dgm.archive.history import state, writer
 from dgm.archive.log import FILE
-from dgm.archive.run import Run, RunKind
+from dgm.archive.run import Run, RunKind, state, writer
 from dgm.errors import ArchiveCorrupt, DgmError, UserError
 from dgm.paths import NOT_RUNS
 from dgm.stats import lower_bound

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal, Self
 
 from dgm.benchmarks.task_facts import TaskFacts
+from dgm.benchmarks.test_spec import Provenance
 from dgm.views.values import View
 
 IN_IMAGE: Literal["in the image"] = "in the image"
@@ -108,20 +109,6 @@ class SuiteView(SuiteRow):
     """Its tasks by split and id; empty for a benchmark that is not a suite's folder."""
 
 
-class ProvenanceView(View):
-    """The origin of a mined task."""
-
-    kind: str
-    commit: str
-    date: str
-    license: str
-    """SPDX identifier; empty if unknown."""
-    recipe: str
-    """How the task was made."""
-    seed: int
-    modules: tuple[str, ...]
-
-
 class OriginView(View):
     """What agents do not see of a task."""
 
@@ -132,7 +119,7 @@ class OriginView(View):
     """File that the reference fix changes → lines added and removed."""
     fail_to_pass: tuple[str, ...]
     pass_to_pass: tuple[str, ...]
-    provenance: ProvenanceView | None
+    provenance: Provenance | None
 
 
 class HiddenView(View):

@@ -2,14 +2,13 @@
 
 import difflib
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Self
 
 from dgm.analysis.accounts import read_usage
-from dgm.archive.conversations import ConversationBuilder, Thread
+from dgm.archive.conversations import ConversationBuilder, Prompts, Thread
 from dgm.archive.events import ModelCalled
-from dgm.archive.history import evaluations_of
 from dgm.archive.journal import CallReader
-from dgm.archive.run import Run
+from dgm.archive.run import Run, evaluations_of
 from dgm.domain import ActionId, Agent, Evaluation, Tally, TaskId, Verdict
 from dgm.errors import ArchiveCorrupt, UserError
 from dgm.views.agents import AttemptView, attempt_fields, decode
@@ -19,28 +18,12 @@ _NAMED = 5
 """Maximum number of tasks or agents that a message names."""
 
 
-class ToolView(View):
-    """A tool that a model could call."""
-
-    name: str
-    description: str
-    parameters: Any
-    """JSON schema."""
-
-
 class ToolCallView(View):
     """A call of a tool."""
 
     name: str
     arguments: str
     """JSON as the model wrote it."""
-
-
-class PromptView(View):
-    """A system prompt with its tools."""
-
-    system: str
-    tools: tuple[ToolView, ...]
 
 
 class TurnView(View):
@@ -70,7 +53,7 @@ class ThreadView(View):
     """One conversation of an action."""
 
     calls: int
-    prompts: tuple[PromptView, ...]
+    prompts: tuple[Prompts, ...]
     segments: tuple[SegmentView, ...]
 
 
@@ -201,13 +184,6 @@ def list_tasks(run: Run) -> Sequence[TaskRow]:
 
 
 def _view_thread(thread: Thread, calls: Mapping[int, ModelCalled]) -> ThreadView:
-    prompts = tuple(
-        PromptView(
-            system=prompt.system,
-            tools=tuple(ToolView.model_validate(tool, from_attributes=True) for tool in prompt.tools),
-        )
-        for prompt in thread.prompts
-    )
     segments = tuple(
         SegmentView(
             left_out=segment.left_out,
@@ -228,7 +204,7 @@ def _view_thread(thread: Thread, calls: Mapping[int, ModelCalled]) -> ThreadView
         )
         for segment in thread.segments
     )
-    return ThreadView(calls=thread.calls, prompts=prompts, segments=segments)
+    return ThreadView(calls=thread.calls, prompts=tuple(thread.prompts), segments=segments)
 
 
 def _no_verdict_text(run: Run, agent: Agent, task: str, done: Mapping[ActionId, Evaluation]) -> str:

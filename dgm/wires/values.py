@@ -13,6 +13,15 @@ import orjson
 from dgm.domain import Usage
 from dgm.messages import JsonObject
 
+
+def dump_json(value: object) -> bytes:
+    """Return a value as JSON; half a surrogate pair, which has no UTF-8 form, becomes a question mark."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:  # also for numbers beyond 64 bits
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
 INVALID_JSON = "INVALID_JSON"
 """Key under which a model sees its own malformed arguments again: strict providers require an object."""
 MAX_NESTING = 64

@@ -13,9 +13,8 @@ from typing import Any, ClassVar, Protocol
 
 from dgm.domain import Usage
 from dgm.messages import JsonObject, Message, Reply, Request, Stop, Tool, WireProtocol
-from dgm.wires.fast_json import dump_json
 from dgm.wires.neutral import as_texts, floating, tool_choice_of
-from dgm.wires.values import record, records
+from dgm.wires.values import dump_json, record, records
 
 DONE = "[DONE]"
 """Data of the event that ends a stream of Chat Completions."""

@@ -18,10 +18,9 @@ from dgm.archive.volatile_text import Conditions
 from dgm.config import LimitSettings, Settings
 from dgm.domain import ActionId, Budget, Snapshot, Usage
 from dgm.errors import AgentFault, Infrastructure, UserError
-from dgm.gateway.lease import DRY_RUN
+from dgm.gateway.lease import DEFAULT, DRY_RUN
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.memory import LeaseMemory
-from dgm.gateway.model_names import DEFAULT
 from dgm.gateway.server import LendingRules
 from dgm.messages import Exchange, WireReply
 from dgm.meta.contract import read_contract

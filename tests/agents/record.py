@@ -17,7 +17,7 @@ from tests.agents import packages
 from tests.agents.plans import PLANS
 from tests.agents.running import CONVERSATIONS, MACHINE, PROVIDER_OF, SUITE, TASK
 from tests.support.hosted import PROVIDERS
-from tests.support.wire_server import Style, WireApp, WireServer
+from tests.support.wire_server import WireApp, WireServer
 from tests.support.wire_server.sending import Receive, Scope, Send
 
 KEPT = ("content-type", "accept", "anthropic-version", "anthropic-beta", "openai-beta")
@@ -77,7 +77,7 @@ def record(agent: str) -> list[dict[str, Any]]:
         around=lambda app: Recorder(app, exchanges),
         brain=PLANS[agent],
         models=(model,),
-        style=Style(piece=80),
+        piece=80,
     )
     with tempfile.TemporaryDirectory() as scratch, served as server:
         work = Path(scratch, "work")

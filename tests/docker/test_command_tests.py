@@ -71,12 +71,6 @@ def test_crlf_binary_renamed_and_executable_files_arrive_as_they_were(made):
     assert graded(suite, TOTAL, patch_between(before, after)) == (Verdict.RESOLVED, "the tests pass")
 
 
-def test_tests_that_hang_are_unresolved(made):
-    suite = made(tests="sleep 60\n", test_timeout_s=1)
-    patch = changing(suite, TOTAL, {"total.sh": "echo 6\n"})
-    assert graded(suite, TOTAL, patch) == (Verdict.UNRESOLVED, "the tests did not end within 1 s")
-
-
 def test_tests_that_flood_are_cut_and_judged(made):
     suite = made(tests="head -c 30000000 /dev/zero | tr '\\0' x\nexit 0\n")
     grade = asyncio.run(suite.grade(TOTAL, changing(suite, TOTAL, {"total.sh": "echo 6\n"}), LABELS))
@@ -84,23 +78,10 @@ def test_tests_that_flood_are_cut_and_judged(made):
     assert len(grade.log) <= 60_000
 
 
-def test_graded_code_that_ends_its_watcher_is_unresolved(made):
-    suite = made(tests="sh total.sh\nexit 0\n")
-    patch = changing(suite, TOTAL, {"total.sh": "kill -9 $(cut -d' ' -f4 /proc/$PPID/stat)\n"})
-    reason = "the graded code ended the test runner (exit status 137)"
-    assert graded(suite, TOTAL, patch) == (Verdict.UNRESOLVED, reason)
-
-
 def test_graded_code_cannot_look_into_its_watcher(made):
     look = "import os; w = open(f'/proc/{os.getppid()}/stat').read().split()[3]; open(f'/proc/{w}/mem', 'rb')"
     suite = made(tests="python3 total.py 2>&1 | grep -q PermissionError\n")
     assert graded(suite, TOTAL, changing(suite, TOTAL, {"total.py": look}))[0] is Verdict.RESOLVED
-
-
-def test_what_the_graded_code_prints_is_no_result(made):
-    suite = made()
-    forged = "echo PASSED; echo 1 > /logs/verifier/reward.txt; echo 'all tests pass'\n"
-    assert graded(suite, TOTAL, changing(suite, TOTAL, {"total.sh": forged}))[0] is Verdict.UNRESOLVED
 
 
 def test_files_that_configure_the_examination_are_put_back(made):

@@ -1,7 +1,6 @@
 """Hostile agents in a real search, in both engines: each ends as data, and nobody else notices.
 
-The acts are played once an engine, five at a time; the tests look at what is left. ``python -m
-tests.docker.test_hostile_agents`` plays them too and prints the table of ``docs/hostile-agents.md``.
+The acts are played once an engine, five at a time; the tests look at what is left.
 """
 
 import functools
@@ -20,11 +19,6 @@ from dgm.sandboxes.choose import choose
 from tests.docker.hostile import stage
 
 ACTS = sorted(stage.acts())
-KINDS = {
-    "solve": "An agent at work on a task",
-    "grading": "The patch that it leaves, against the tests that judge it",
-    "improve": "An agent that edits its own source, and the child that comes of it",
-}
 TESTS_FAIL = r"[12] of 2 tests still fail"
 NOTHING = r"empty patch"
 EXPECTED = {
@@ -234,42 +228,3 @@ def test_only_the_sandboxes_own_folders_can_be_written(played):
 
 def test_output_is_cut(played):
     assert len(played.trace("solve_print_a_gigabyte", "log")) <= 200_100
-
-
-def table():
-    """How every act ended, as Markdown."""
-    plays = [_play(engine) for engine in ("docker", "bubblewrap")]
-    lines = ["| hostile act | docker | bubblewrap |", "|---|---|---|"]
-    for kind, heading in KINDS.items():
-        lines.append(f"| *{heading}* | | |")
-        for act in (act for act in ACTS if act.startswith(kind)):
-            cells = [_cell(play, act) for play in plays]
-            lines.append(f"| {stage.title(act).strip()} | {' | '.join(cells)} |")
-    lines += [_summary(play) for play in plays if not isinstance(play, str)]
-    return "\n".join(lines)
-
-
-def _summary(play):
-    engine = play.run.config["sandbox"]
-    return (
-        f"\n{engine}: {play.seconds:.0f} s, {len(play.honest)} honest evaluations beside it, "
-        f"the host's process grew by {play.grown_mb:.0f} MB"
-    )
-
-
-def _cell(play, act):
-    if isinstance(play, str):
-        return "not run"
-    return "; ".join(f"**{end.how}**: {_short(end.reason)}" for end in play.hostile[act])
-
-
-def _short(reason):
-    text = reason.replace("|", "\\|").replace("*", "\\*")
-    return text if len(text) <= 200 else text[:80] + "…"
-
-
-if __name__ == "__main__":
-    print(table())
-    for each in ("docker", "bubblewrap"):
-        if not isinstance(_play(each), str):
-            _forget(_play(each))

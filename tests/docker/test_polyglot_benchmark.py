@@ -11,7 +11,7 @@ import pytest
 
 from dgm.archive.repository import patch
 from dgm.benchmarks.polyglot import PolyglotBenchmark
-from dgm.benchmarks.polyglot_tracks import TRACKS
+from dgm.benchmarks.polyglot_exercises import TRACKS
 from dgm.config import PolyglotSettings
 from dgm.domain import Entry, TaskId, Verdict
 from dgm.errors import UserError

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dgm.benchmarks import swebench_grading
-from dgm.benchmarks.context import BenchmarkContext
+from dgm.benchmarks.formats import BenchmarkContext
 from dgm.benchmarks.swebench import open_swebench
 from dgm.config import BenchmarksSettings
 from dgm.domain import Split, TaskId, Verdict

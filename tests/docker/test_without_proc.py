@@ -17,7 +17,7 @@ HIDE = 'mount --make-rprivate / && mount -t tmpfs none /proc && exec "$@"'
 LOOK = """
 import sys
 from pathlib import Path
-from dgm.archive.history import writer
+from dgm.archive.run import writer
 print(writer(Path(sys.argv[1])))
 """
 HOLD = """

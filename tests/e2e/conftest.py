@@ -7,8 +7,16 @@ import shutil
 
 import pytest
 
-from tests.support.program import Program, copy_of_run
+from tests.support.program import OFFLINE, Program, copy_of_run
 from tests.support.warm import WarmStart
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Skip what runs in bubblewrap where that is not installed."""
+    marks = {mark.name for mark in item.iter_markers()}
+    if "sandbox" in marks and "docker" not in marks and not shutil.which("bwrap"):
+        pytest.skip("bubblewrap is not installed")
 
 
 @pytest.fixture(scope="session")
@@ -36,27 +44,13 @@ def engine_name(request):
 
 
 EVALUATIONS = 8
-SMALL = (
-    "run",
-    "--model",
-    "offline",
-    "--set",
-    "sandbox=bubblewrap",
-    "--seed",
-    3,
-    "--workers",
-    1,
-    "--max-evaluations",
-    EVALUATIONS,
-)
+SMALL = ("run", *OFFLINE, "--seed", 3, "--workers", 1, "--max-evaluations", EVALUATIONS)
 """The search that most tests look at."""
 
 
 @pytest.fixture(scope="session")
 def searched(dgm, shared):
     """A finished run of ``EVALUATIONS`` in bubblewrap; made by the first of several test processes that wants it."""
-    if not shutil.which("bwrap"):
-        pytest.skip("bubblewrap is not installed")
     with (shared / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (shared / "said.json").exists():

@@ -1,7 +1,6 @@
 """``dgm agent ablate`` in bubblewrap: two tasks, a harmful section and a file that the agent needs to start."""
 
 import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,8 +18,6 @@ HARMFUL, NEEDED = "prompt.md#Reports", ".claude/commands/fix.md"
 
 
 def test_parts_are_left_out_on_the_same_tasks_and_paid_once(dgm, tmp_path, monkeypatch):
-    if not shutil.which("bwrap"):
-        pytest.skip("bubblewrap is not installed")
     mine, suite = tmp_path / "mine", make_tickets(tmp_path / "tickets", 2)
     dgm("agent", "init", mine, "--template", "shell")
     (mine / "prompt.md").write_text(INSTRUCTIONS)

@@ -1,6 +1,5 @@
 """``dgm agent check`` in real sandboxes: a good agent, one with every fault that only a try shows, and a real model."""
 
-import shutil
 from dataclasses import replace
 
 import pytest
@@ -29,12 +28,6 @@ address = os.environ["OPENAI_API_BASE"] + "/chat/completions"
 urllib.request.urlopen(urllib.request.Request(address, json.dumps(body).encode(), headers)).read()
 open(job["workdir"] + "/.history.md", "w").write("notes")
 """
-
-
-@pytest.fixture(autouse=True)
-def sandbox():
-    if not shutil.which("bwrap"):
-        pytest.skip("bubblewrap is not installed")
 
 
 def check(dgm, folder, *words, code=0):

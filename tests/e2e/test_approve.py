@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -12,7 +11,7 @@ import time
 import pytest
 
 from dgm import open as dgm_open
-from tests.support.program import PATIENCE_S
+from tests.support.program import OFFLINE, PATIENCE_S
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
@@ -21,8 +20,6 @@ ASKING = ["gates.approve=true", "gates.flips=true", "vetting.probes=1"]
 
 @pytest.fixture
 def folder(dgm):
-    if not shutil.which("bwrap"):
-        pytest.skip("bubblewrap is not installed")
     return dgm.archive / "asked"
 
 
@@ -58,10 +55,7 @@ def test_a_search_goes_on_while_children_wait_and_takes_answers_that_were_given_
 ):
     sets = [word for setting in ASKING for word in ("--set", setting)]
     flags = [
-        "--model",
-        "offline",
-        "--set",
-        "sandbox=bubblewrap",
+        *OFFLINE,
         "--seed",
         "3",
         "--workers",

@@ -1,13 +1,10 @@
 """A batch as a user performs it: each run an ordinary one, and the same command again continues."""
 
-import shutil
-
 import pytest
 
 pytestmark = [
     pytest.mark.sampled,
     pytest.mark.sandbox,
-    pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is not installed"),
 ]
 
 FILE = """

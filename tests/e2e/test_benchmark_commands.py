@@ -5,16 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.program import OFFLINE
+
 pytestmark = [pytest.mark.sandbox, pytest.mark.sampled]
 
 SUITES = Path(__file__).parent / "suites"
 HANDMADE, HARBOR = SUITES / "handmade", SUITES / "harbor"
-
-
-@pytest.fixture(scope="module")
-def boxed():
-    if not shutil.which("bwrap"):
-        pytest.skip("bubblewrap is not installed")
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +25,7 @@ def search(dgm, benchmark, name, evaluations=2):
         "run",
         "--benchmark",
         benchmark,
-        "--model",
-        "offline",
-        "--set",
-        "sandbox=bubblewrap",
+        *OFFLINE,
         "--name",
         name,
         "--max-evaluations",
@@ -40,13 +33,13 @@ def search(dgm, benchmark, name, evaluations=2):
     )
 
 
-def test_verify_finds_handmade_tasks_sound(dgm, boxed):
+def test_verify_finds_handmade_tasks_sound(dgm):
     said = dgm.json("benchmark", "verify", HANDMADE, "--set", "sandbox=bubblewrap", "--workers", 4)
     assert (said["sound"], said["problems"], said["left_out"]) == (4, {}, [])
     assert "no literal in a Python file" in said["notes"]["total-leaves-out-the-last"][0]
 
 
-def test_verify_says_what_disagrees_and_exits_1(dgm, boxed, tmp_path):
+def test_verify_says_what_disagrees_and_exits_1(dgm, tmp_path):
     suite = shutil.copytree(HANDMADE, tmp_path / "spoiled")
     (suite / "tasks" / "total-leaves-out-the-last" / "tests" / "test.sh").write_text("exit 0\n")
     (suite / "tasks" / "slugs-keep-their-signs" / "solution" / "solve.sh").write_text("true\n")
@@ -57,7 +50,7 @@ def test_verify_says_what_disagrees_and_exits_1(dgm, boxed, tmp_path):
     assert "4 of 4  2 not sound" in done.stderr
 
 
-def test_verify_of_one_task_of_a_mixed_benchmark(dgm, boxed):
+def test_verify_of_one_task_of_a_mixed_benchmark(dgm):
     name = f"starter+{HANDMADE}"
     said = dgm.json(
         "benchmark", "verify", name, "handmade/short-words-are-lost", "--set", "sandbox=bubblewrap"
@@ -66,11 +59,11 @@ def test_verify_of_one_task_of_a_mixed_benchmark(dgm, boxed):
     assert said["sound"] == 1
 
 
-def test_imported_tasks_are_sound(dgm, boxed, imported):
+def test_imported_tasks_are_sound(dgm, imported):
     assert dgm.json("benchmark", "verify", imported, "--set", "sandbox=bubblewrap")["sound"] == 3
 
 
-def test_mixed_suite_is_searched_stopped_and_resumed(dgm, boxed, imported):
+def test_mixed_suite_is_searched_stopped_and_resumed(dgm, imported):
     search(dgm, f"{HANDMADE}+{imported}", "mixed", evaluations=1)
     done = dgm.json("resume", "mixed", "--max-evaluations", 2)
     assert done["evaluations"]["graded"] == 2

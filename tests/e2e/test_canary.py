@@ -9,6 +9,7 @@ import pytest
 from tests.support.each_engine import find_engine
 from tests.support.hostile_repositories import AGENTS, FIX, LEAK, PYTHON, REPOSITORIES, THIEF, fill
 from tests.support.index_server import IndexServer
+from tests.support.program import OFFLINE
 from tests.support.small_history import PYTEST, make_history
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow, pytest.mark.minutes]
@@ -94,10 +95,7 @@ def test_mining_a_hostile_repository_tells_it_nothing(machine, name):
         "example:best",
         "checkout",
         "half(4) must be 2",
-        "--model",
-        "offline",
-        "--set",
-        "sandbox=bubblewrap",
+        *OFFLINE,
     )
     assert machine.dgm("solve", *words).returncode in (0, 1)
     machine.check()

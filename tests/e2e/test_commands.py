@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import EVALUATIONS
-from tests.support.program import copy_of_run
 
 pytestmark = pytest.mark.sandbox
 
@@ -63,8 +62,10 @@ def test_an_exported_agent_can_be_a_seed(dgm, searched, tmp_path):
     assert dgm.json(*words, "--max-evaluations", 1)["evaluations"]["graded"] == 1
 
 
-def test_resume_goes_on_with_a_larger_budget(dgm, searched):
-    copy_of_run(dgm.archive / "small", dgm.archive / "longer")
+def test_an_unpacked_run_goes_on_with_a_larger_budget(dgm, searched, tmp_path):
+    packed = tmp_path / "small.dgm"
+    assert dgm.json("export", "small", packed)["counts"]["bytes"] == packed.stat().st_size
+    assert dgm.json("export", packed, dgm.archive / "longer")["addresses"] == []
     summary = dgm.json("resume", "longer", "--max-evaluations", EVALUATIONS + 1)
     assert summary["evaluations"]["graded"] == EVALUATIONS + 1
     assert summary["ended"] == "goal reached"

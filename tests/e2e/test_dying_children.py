@@ -1,6 +1,5 @@
 """A search whose children all fail their self-check ends with exit code 1, and says what they died of."""
 
-import shutil
 import subprocess
 import sys
 
@@ -9,6 +8,7 @@ import pytest
 from dgm.archive.snapshots import write_folder
 from dgm.domain import Entry
 from dgm.meta.seeds import read_seed
+from tests.support.program import OFFLINE
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.sampled]
 CHECK = b"""import hashlib, pathlib
@@ -36,14 +36,9 @@ def frozen_seed(folder):
 
 
 def test_a_search_whose_children_all_die_ends_with_their_cause(dgm, tmp_path):
-    if not shutil.which("bwrap"):
-        pytest.skip("bubblewrap is not installed")
     frozen_seed(tmp_path / "agent")
     words = [
-        "--model",
-        "offline",
-        "--set",
-        "sandbox=bubblewrap",
+        *OFFLINE,
         "--policy",
         "hgm",
         "--workers",

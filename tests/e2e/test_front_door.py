@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -150,8 +149,6 @@ if solution.patch:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Where a program has searched with a policy of its own."""
-    if not shutil.which("bwrap"):
-        pytest.skip("bubblewrap is not installed")
     place = tmp_path_factory.mktemp("program")
     (place / "in_turn.py").write_text(POLICY)
     (place / "program.py").write_text(PROGRAM)

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.hosted import KEY, PROVIDERS
+from tests.support.program import OFFLINE
 from tests.support.suite_on_disk import TASK, make_suite
 from tests.support.wire_server import Offline, WireServer
 
@@ -17,8 +18,6 @@ PROVIDER = PROVIDERS["openai"]
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory):
     """Two tasks to search on and one to report on; the last cannot be resolved, so that a control tries it again."""
-    if not shutil.which("bwrap"):
-        pytest.skip("bubblewrap is not installed")
     made = make_suite(tmp_path_factory.mktemp("suite"))
     held_out = made / "tasks" / "totals-doubling-triples"
     shutil.copytree(made / "tasks" / TASK, made / "tasks" / f"{TASK}-again")
@@ -88,10 +87,7 @@ def test_a_control_that_would_show_nothing_is_refused_before_anything_is_spent(d
     words = [
         "--benchmark",
         suite,
-        "--model",
-        "offline",
-        "--set",
-        "sandbox=bubblewrap",
+        *OFFLINE,
         "--max-evaluations",
         1,
     ]

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -14,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import SMALL
-from tests.support.program import PATIENCE_S, copy_of_run
+from tests.support.program import OFFLINE, PATIENCE_S, copy_of_run
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
@@ -23,11 +22,9 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 def searches(dgm):
     """Starts searches in the background; none outlives the context."""
     processes = []
-    if not shutil.which("bwrap"):
-        pytest.skip("bubblewrap is not installed")
 
     def start(name, *words, archive=dgm.archive):
-        given = ["--model", "offline", "--name", name, "--set", "sandbox=bubblewrap", *map(str, words)]
+        given = [*OFFLINE, "--name", name, *map(str, words)]
         process = subprocess.Popen(
             [sys.executable, "-m", "dgm", "run", *given],
             env={**os.environ, "DGM_ARCHIVE": str(archive)},
@@ -190,13 +187,7 @@ def test_a_damaged_log_is_named(dgm, searched, how):
     copy_of_run(dgm.archive / "small", folder)
     damage(folder, how)
     for words in (["status", folder.name], ["resume", folder.name, "--max-evaluations", 99]):
-        done = subprocess.run(
-            [sys.executable, "-m", "dgm", *map(str, words)],
-            env={**os.environ, "DGM_ARCHIVE": str(dgm.archive)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = dgm.warm([*map(str, words)], dgm.variables, timeout_s=PATIENCE_S)
         assert done.returncode in (1, 2)
         assert "run.db" in done.stderr
         assert len(done.stderr.strip().splitlines()) == 1

@@ -1,7 +1,5 @@
 """A search that is killed again and again loses nothing, and does nothing twice."""
 
-import shutil
-
 import pytest
 
 from tests.e2e.killing import Trial, perform
@@ -18,8 +16,6 @@ from tests.e2e.killing import Trial, perform
     ],
 )
 def test_nothing_is_lost_or_done_twice(tmp_path, sandbox, evaluations, kills, pause_s):
-    if sandbox == "bubblewrap" and not shutil.which("bwrap"):
-        pytest.skip("bubblewrap is not installed")
     found = perform(Trial(evaluations, kills, sandbox, pause_s), tmp_path)
     output = (tmp_path / "output.txt").read_text()
     assert found["exit"] == 0, output[-2000:]

@@ -1,37 +1,141 @@
 """A search that is killed while answers are streamed asks nothing twice that was answered, and hides no cost."""
 
-import shutil
+import json
+import time
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pytest
 
-from tests.e2e.killed_calls import Trial, perform
+from dgm.archive.events import CallBooked, CallStarted, ModelCalled, ModelLearned
+from dgm.archive.journal import CallReader
+from dgm.archive.run import Run
+from dgm.domain import Usage
+from dgm.messages import Reply
+from tests.support.hosted import KEY, PROVIDERS, begun, until
+from tests.support.suite_on_disk import copy_word_suite
+from tests.support.wire_server import Kind, Rule, Script, WireServer
+
+HERE = Path(__file__).parent
+PROVIDER = PROVIDERS["compatible"]
+USED = Usage(1, 100, 20)
+"""Billed for each request, even if nobody waits for the end of its answer."""
+
+
+class Talker:
+    """Says the same to the same question."""
+
+    async def answer(self, request):
+        text = request.messages[-1].text
+        return Reply(f"You said {text[:200]!r}. " + "word " * 20, usage=USED)
+
+
+def key_of(body):
+    """Return what tells equal questions: all but the system's message, which holds the time and ids."""
+    return json.dumps([turn for turn in body["messages"] if turn["role"] != "system"], sort_keys=True)
+
+
+@dataclass
+class Log:
+    """The calls of a run, each with its question; numbers are pairs of action and call."""
+
+    started: dict = field(default_factory=dict)
+    answered: dict = field(default_factory=dict)
+    booked_at_worst: int = 0
+    tokens: Counter = field(default_factory=Counter)
+    """Of all calls with the same question."""
+    checks: int = 0
+
+
+def read_log(folder):
+    log = Log()
+    with Run.open(folder) as run:
+        reader = CallReader(run.store)
+        for recorded in run.store.read():
+            match recorded.event:
+                case CallStarted(action, number) as call:
+                    log.started[action, number] = key_of(reader.request(call).body)
+                case ModelCalled(action, number, usage=usage) as call:
+                    key = log.answered[action, number] = key_of(reader.request(call).body)
+                    log.tokens[key] += usage.tokens
+                case CallBooked(action, number, usage=usage) as call:
+                    log.booked_at_worst += call.open
+                    log.tokens[log.started[action, number]] += usage.tokens
+                case ModelLearned(usage=usage):
+                    log.checks += usage.calls
+        return log, run.tree.spend, len(run.tree.model_calls.cut), run.tree.evaluations
+
+
+def asked_of(server, since=0):
+    return [record for record in server.requests[since:] if record.method == "POST" and not record.check]
+
+
+def is_midway(server, since):
+    return any(record.status and record.reply is None for record in asked_of(server, since))
+
+
+def is_answered(server, since):
+    return any(record.reply is not None for record in asked_of(server, since))
+
+
+def check_cut_calls(log, cut_calls, server):
+    """Each request without a recorded answer is named as a call, at no less than it is billed."""
+    answered, named = set(log.answered.values()), Counter()
+    for call in cut_calls:
+        key = log.started[call["action"], call["number"]]
+        assert key not in answered
+        assert call["tokens"] >= USED.tokens
+        named[key] += 1
+    unanswered = Counter(key_of(record.body) for record in asked_of(server)) - named
+    assert not unanswered.keys() - answered
+
+
+MOMENTS = ((is_midway, 0.0), (is_midway, 0.2), (is_answered, 0.0))
+"""What a process is killed at, and seconds after it."""
 
 
 @pytest.mark.sandbox
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "trial",
-    [
-        Trial(kills=3, midway=2, tasks=7, stream_s=(0.2, 0.4), alive_s=(0.0, 2.0)),
-        pytest.param(Trial(10, 5, 40, (0.5, 1.0), (0.0, 4.0)), marks=pytest.mark.minutes),
-    ],
-    ids=["3 kills", "10 kills"],
-)
-def test_nothing_answered_is_asked_again_and_what_was_cut_off_is_counted(tmp_path, trial):
-    if not shutil.which("bwrap"):
-        pytest.skip("bubblewrap is not installed")
-    found = perform(trial, tmp_path)
-    output = (tmp_path / "output.txt").read_text()
-    assert found["exit"] == found["replay_exit"] == 0, output[-2000:]
-    assert found["kills"] == trial.kills
-    assert found["in_mid_stream"] >= trial.midway
-    assert found["graded"] == trial.tasks
-    assert found["faults"] == []
-    assert found["cut_calls_named"] >= 2
-    assert found["bookings_at_worst"] >= found["cut_calls_named"]
-    assert found["still_open"] == found["answered_twice"] == found["answered_and_asked_again"] == 0
-    assert found["conversations_below_the_provider"] == []
-    assert found["checks_counted"] >= found["checks_at_provider"]
-    assert found["more_tokens"] >= 0
-    assert found["more_usd"] >= 0
-    assert "Traceback" not in output
+@pytest.mark.parametrize(("rounds", "tasks"), [(1, 7), pytest.param(3, 40, marks=pytest.mark.minutes)])
+def test_nothing_answered_is_asked_again_and_what_was_cut_off_is_counted(dgm, tmp_path, rounds, tasks):
+    name = f"killed-{tasks}"
+    program = replace(dgm, environment={PROVIDER.key_env: KEY})
+    folder, script = Path(program.archive) / name, Script([Rule(Kind.DRIP, seconds=0.4)])
+    price = f'models.prices."{PROVIDER.model}"'
+    settings = ("sandbox=bubblewrap", "budget.agents=1", f"{price}.input=1", f"{price}.output=10")
+    command = [
+        "run",
+        "--name",
+        name,
+        "--benchmark",
+        copy_word_suite(tmp_path / "suite", tasks),
+        "--workers",
+        3,
+    ]
+    command += ["--agent", HERE / "agents" / "streams", "--max-evaluations", tasks]
+    command += [word for setting in (*settings, "limits.tries=40") for word in ("--set", setting)]
+    with WireServer(key=KEY, models=(PROVIDER.own_name,), brain=Talker(), script=script) as server:
+        command += PROVIDER.words(server.url, "tools=false")
+        for moment, later_s in MOMENTS * rounds:
+            before = len(server.requests)
+            with begun(program, *map(str, command)) as process:
+                until(lambda: moment(server, before), process)  # noqa: B023  (called in the loop)
+                time.sleep(later_s)
+            time.sleep(0.3)  # What was sent before is read by the provider now.
+            log, *_ = read_log(folder)
+            cut_calls = program.json("status", name)["cut_calls"]
+            check_cut_calls(log, [call for call in cut_calls if call["action"]], server)
+            answered, before, command = set(log.answered.values()), len(server.requests), ["resume", name]
+            assert cut_calls
+        program(*command)
+        assert not answered & {key_of(record.body) for record in asked_of(server, before)}
+    program("replay", name, "--what", "work", "--json")
+    log, spend, still_open, graded = read_log(folder)
+    assert (graded, still_open) == (tasks, 0)
+    assert len(log.answered) == len(set(log.answered.values()))
+    assert log.booked_at_worst >= 2
+    billed = Counter(key_of(record.body) for record in asked_of(server))
+    assert all(log.tokens[key] >= times * USED.tokens for key, times in billed.items())
+    assert log.checks >= sum(record.check for record in server.requests)
+    assert spend.tokens >= USED.tokens * len(asked_of(server))

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import shutil
 
 import pytest
 
@@ -75,8 +74,6 @@ def expansions(run):
 @pytest.fixture(scope="module")
 def played(tmp_path_factory):
     """A run in which every operator has made a child, or tried to, and what each was told."""
-    if not shutil.which("bwrap"):
-        pytest.skip("bubblewrap is not installed")
     folder = tmp_path_factory.mktemp("marked")
     settings = Settings(
         benchmark=str(marked.make(folder / "suite")),

@@ -28,8 +28,6 @@ class Stubborn(Offline):
 
 
 def test_what_a_resume_mends_holds_from_then_on_and_replays(dgm, tmp_path):
-    if not shutil.which("bwrap"):
-        pytest.skip("bubblewrap is not installed")
     suite, moved, brain = patient_suite(tmp_path / "suite"), tmp_path / "moved", Stubborn()
     archive = tmp_path / "archive"
     program = replace(dgm, archive=archive, environment={PROVIDER.key_env: KEY})

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import shutil
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -275,8 +274,6 @@ def seen():
     ],
 )
 def test_a_search_under_faults_gives_the_same_archive(provider, evaluations, share, tmp_path):
-    if not shutil.which("bwrap"):
-        pytest.skip("bubblewrap is not installed")
     found = perform(Trial(provider, evaluations, share), tmp_path)
     assert found["same"], found
     assert found["faults"] >= 3

@@ -32,8 +32,6 @@ def dgm(dgm):
 @pytest.fixture
 def server():
     """A provider with the offline model behind it."""
-    if not shutil.which("bwrap"):
-        pytest.skip("bubblewrap is not installed")
     names = tuple(provider.own_name for provider in PROVIDERS.values())
     with WireServer(key=KEY, models=names, brain=Offline()) as running:
         yield running
@@ -75,8 +73,6 @@ class Limited(Offline):
 
 @pytest.mark.minutes
 def test_limits_of_all_providers_in_turn_cost_a_search_nothing(dgm):
-    if not shutil.which("bwrap"):
-        pytest.skip("bubblewrap is not installed")
     run, brain = dgm.archive / "limited", Limited()
     with WireServer(key=KEY, models=(OPENAI.own_name,), brain=brain) as server:
         dgm(*search(run.name, server, 4), "--workers", "1")
@@ -89,7 +85,7 @@ def test_limits_of_all_providers_in_turn_cost_a_search_nothing(dgm):
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [("openai", Kind.ERROR_503), pytest.param("anthropic", Kind.RESET, marks=pytest.mark.minutes)],
+    [("openai", Kind.ERROR_503), pytest.param("anthropic", Kind.RESET, marks=pytest.mark.sampled)],
 )
 def test_an_outage_pauses_the_run_and_is_nobodys_failure(dgm, server, name, kind):
     run = dgm.archive / f"outage-{name}"
@@ -137,7 +133,7 @@ def test_an_outage_that_is_not_waited_out_is_gone_on_with(dgm, server):
     assert count(run, ANSWERED) == server.answered
 
 
-@pytest.mark.parametrize("name", ["openai", pytest.param("anthropic", marks=pytest.mark.minutes)])
+@pytest.mark.parametrize("name", ["openai", pytest.param("anthropic", marks=pytest.mark.sampled)])
 def test_a_key_that_is_revoked_pauses_the_run_until_a_person_acts(dgm, server, name):
     provider, run = PROVIDERS[name], dgm.archive / f"revoked-{name}"
     renewed = KEY[:-4] + "newK"

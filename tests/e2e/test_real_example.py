@@ -1,6 +1,5 @@
 """The recorded search with a small real model: it opens, its report is honest, and its traffic replays."""
 
-import asyncio
 import json
 
 import pytest
@@ -12,8 +11,6 @@ from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.messages import Stop
 from dgm.paths import asset
 from dgm.replay.compare import Match
-from dgm.tui.app import Browser
-from dgm.tui.reader import BackgroundReader
 from tests.model.record import Record
 from tests.support.suite_on_disk import NoEngine
 
@@ -45,17 +42,6 @@ def test_its_report_claims_nothing_that_was_not_shown(dgm):
     said = dgm("report", NAME).stdout
     assert "no agent is better: the policy recommends the seed itself" in said
     assert "it is better" not in said
-
-
-def test_the_browser_opens_it(folder):
-    async def look():
-        browser = Browser(BackgroundReader(folder), theme="dark")
-        async with browser.run_test(size=(120, 40)) as pilot:
-            while browser.news is None:
-                await pilot.pause(0.05)
-            return browser.news.agents
-
-    assert asyncio.run(asyncio.wait_for(look(), 300)) >= 1
 
 
 def test_its_traffic_is_that_of_a_real_model(folder):

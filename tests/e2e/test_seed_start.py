@@ -1,6 +1,5 @@
 """An agent that cannot start ends the command before a provider is asked, and leaves no run behind."""
 
-import shutil
 from dataclasses import replace
 
 import pytest
@@ -38,8 +37,6 @@ BROKEN = {
 
 @pytest.mark.parametrize(("command", "kind"), [*(("run", kind) for kind in BROKEN), ("evaluate", "job")])
 def test_a_seed_that_cannot_start_ends_the_command(dgm, tmp_path, kind, command):
-    if not shutil.which("bwrap"):
-        pytest.skip("bubblewrap is not installed")
     source, said = BROKEN[kind]
     write_folder(source, tmp_path / "agent")
     with WireServer(key=KEY, models=(PROVIDER.own_name,)) as server:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -11,7 +10,7 @@ import time
 
 import pytest
 
-from tests.support.program import PATIENCE_S
+from tests.support.program import OFFLINE, PATIENCE_S
 
 pytestmark = [pytest.mark.sampled, pytest.mark.sandbox, pytest.mark.slow]
 
@@ -31,13 +30,11 @@ for number in range(5):
 @pytest.fixture
 def words(tmp_path):
     """The words of a search of one evaluation; its agent asks its model five times."""
-    if not shutil.which("bwrap"):
-        pytest.skip("bubblewrap is not installed")
     agent = tmp_path / "asks"
     agent.mkdir()
     (agent / "agent.toml").write_text(TOML)
     (agent / "agent.py").write_text(AGENT)
-    options = ["--model", "offline", "--set", "sandbox=bubblewrap", "--name", "it", "--agent", str(agent)]
+    options = [*OFFLINE, "--name", "it", "--agent", str(agent)]
     return [
         "run",
         *options,

@@ -1,10 +1,11 @@
 """dgm's processes are all started by ``spawn`` or as programs: macOS's way, and safe where threads run."""
 
-import shutil
 import subprocess
 import sys
 
 import pytest
+
+from tests.support.program import OFFLINE
 
 pytestmark = [pytest.mark.sampled, pytest.mark.starts_processes, pytest.mark.sandbox]
 
@@ -49,7 +50,5 @@ def test_trials_on_several_cores(perform):
 
 
 def test_a_search(perform):
-    if not shutil.which("bwrap"):
-        pytest.skip("bubblewrap is not installed")
-    words = ["--model", "offline", "--set", "sandbox=bubblewrap", "--max-evaluations", "1", "--json"]
+    words = [*OFFLINE, "--max-evaluations", "1", "--json"]
     assert '"graded": 1' in perform("run", *words)

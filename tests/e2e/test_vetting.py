@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import shutil
 from dataclasses import replace
 
 import pytest
@@ -68,8 +67,6 @@ class ByHand:
 
 
 def test_each_child_is_stopped_where_it_fails_and_a_good_one_passes(tmp_path):
-    if not shutil.which("bwrap"):
-        pytest.skip("bubblewrap is not installed")
     flags = {
         "model": "offline",
         "sandbox": "bubblewrap",

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from dgm.domain import Verdict
-from tests.e2e.killed_calls import suite
 from tests.model.conftest import ALIAS
 from tests.model.record import Record
 from tests.model.server import find_weights, serving
+from tests.support.suite_on_disk import copy_word_suite
 
 pytestmark = [pytest.mark.model, pytest.mark.timeout(1800)]
 SOLID = Path(__file__).parents[2] / "archive" / "seeds" / "solid"
@@ -74,7 +74,7 @@ def test_the_agent_makes_a_full_conversation_shorter_and_goes_on(dgm, loaded, tm
     (agent / "agent" / "long_past.py").write_text(LONG_PAST)
     manifest = agent / "agent.toml"
     manifest.write_text(manifest.read_text().replace('"-m", "agent"]', '"-m", "agent.long_past"]'))
-    found = evaluate(dgm, loaded, agent, suite(tmp_path / "long-past", 1))
+    found = evaluate(dgm, loaded, agent, copy_word_suite(tmp_path / "long-past", 1))
     (graded,) = found.graded
     assert graded.verdict is not Verdict.INVALID
     told = [call.reply.error for call in found.calls]
@@ -85,7 +85,7 @@ def test_the_agent_makes_a_full_conversation_shorter_and_goes_on(dgm, loaded, tm
 
 
 def test_a_problem_that_no_context_holds_is_the_agents_to_lose(dgm, loaded, tmp_path):
-    benchmark = suite(tmp_path / "long-problem", 1)
+    benchmark = copy_word_suite(tmp_path / "long-problem", 1)
     (problem,) = benchmark.glob("tasks/*/problem.md")
     problem.write_text(problem.read_text() + "The plant is large and old. " * 400)
     found = evaluate(dgm, loaded, "solid", benchmark)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dgm.archive.merging import ConflictKind, find_unsettled, merge_snapshots
+from dgm.archive.repository import ConflictKind, find_unsettled, merge_snapshots
 from dgm.archive.snapshots import FILE, LINK, PROGRAM, tree_id
 from dgm.domain import Entry, Snapshot
 

@@ -64,9 +64,7 @@ def search(folder, engine, evaluations, meanwhile=None):
     events = []
 
     async def go(run):
-        async with assemble.open_search(
-            run, settings, parts, lambda each: events.append(each.event)
-        ) as search:
+        async with assemble.search(run, settings, parts, lambda each: events.append(each.event)) as search:
             beside = asyncio.create_task(meanwhile(events)) if meanwhile else None
             await search.go()
             if beside is not None:

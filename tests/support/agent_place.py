@@ -5,9 +5,8 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from dgm.domain import ActionId, Entry
-from dgm.gateway.lease import CallLimits
+from dgm.gateway.lease import CallLimits, ModelNames
 from dgm.gateway.memory import LeaseMemory
-from dgm.gateway.model_names import ModelNames
 from dgm.protocols import Completed, Job, JobKind, SandboxSpec
 from dgm.worker.workbench import SandboxWorkbench
 

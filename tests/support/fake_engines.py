@@ -16,7 +16,6 @@ class FakeEngine:
 
     cpus: int = 2
     is_away: bool = False
-    ident: str = ""
     open_sandboxes: dict[int, SandboxSpec] = field(default_factory=dict)
     left: list[Mapping[str, str]] = field(default_factory=list)
     """Labels of sandboxes that a dead process left."""
@@ -27,7 +26,7 @@ class FakeEngine:
     @property
     def facts(self) -> EngineFacts:
         """The engine's own words."""
-        return EngineFacts(False, "20.10", "x86_64", False, True, True, cpus=self.cpus, ident=self.ident)
+        return EngineFacts(False, "20.10", "x86_64", False, True, True, cpus=self.cpus)
 
     @property
     def machine(self) -> str:

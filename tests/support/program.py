@@ -12,6 +12,8 @@ from pathlib import Path
 
 from tests.support.warm import WarmStart
 
+OFFLINE = ("--model", "offline", "--set", "sandbox=bubblewrap")
+"""Words of a search that needs neither a provider nor an engine."""
 PATIENCE_S = 900
 """Of whoever waits for a command: longer than any takes, however busy the machine."""
 

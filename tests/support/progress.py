@@ -109,5 +109,6 @@ def register_progress(config: pytest.Config) -> None:
     """Show progress in the process that has the terminal."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None and not hasattr(config, "workerinput"):
+        reporter.showfspath = False
         console = Console(file=reporter._tw._file, force_terminal=reporter._tw.hasmarkup or None)
         config.pluginmanager.register(ProgressBar(config, console), "progress-bar")

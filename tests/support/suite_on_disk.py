@@ -1,9 +1,11 @@
 """A suite of one task, written to a folder, and an engine that must not be asked."""
 
+import shutil
 from pathlib import Path
 
 from dgm.domain import TaskId
 
+WORD = Path(__file__).parents[1] / "e2e" / "suites" / "word"
 LIB = "sums/__init__.py"
 TASK = TaskId("sums-doubling-triples")
 
@@ -107,3 +109,16 @@ def library(text: str) -> bytes:
     head = f"diff --git a/{LIB} b/{LIB}\n--- a/{LIB}\n+++ b/{LIB}\n"
     old = "-def double(number):\n-    return number * 3\n"
     return f"{head}@@ -1,2 +1,{len(text.splitlines())} @@\n{old}{new}".encode()
+
+
+def copy_word_suite(folder, tasks):
+    """Make a suite of several tasks out of the one of a word in a file."""
+    shutil.copytree(WORD, folder)
+    first = folder / "tasks" / "say-that-it-is-ready"
+    for number in range(tasks):
+        task = folder / "tasks" / f"status-{number:03}"
+        shutil.copytree(first, task)
+        with (task / "problem.md").open("a") as problem:
+            problem.write(f"\nThis is plant {number}{'.' * (number % 3)}\n")
+    shutil.rmtree(first)
+    return folder

@@ -7,9 +7,8 @@ from textual.pilot import Pilot
 from textual.widgets import TabbedContent
 
 from dgm.analysis.agents import best_of
-from dgm.archive.history import evaluations_of
 from dgm.archive.repository import patch
-from dgm.archive.run import Run
+from dgm.archive.run import Run, evaluations_of
 from dgm.domain import ActionId, AgentId, Born, Entry
 from dgm.tui.agent import PARTS
 from dgm.tui.app import Browser

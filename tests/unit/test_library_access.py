@@ -4,14 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from dgm.archive.history import stream
-from dgm.archive.run import Run
-from dgm.archive.snapshots import from_folder
+from dgm.archive.run import Run, follow_log
 from dgm.benchmarks.opening import open_suite
 from dgm.domain import AgentId
 from dgm.errors import PluginFault, UserError
 from dgm.plugins import check_answer, find_plugin
-from tests.support.runs.paid import PaidRun, small
+from tests.support.runs.paid import small
 from tests.unit.benchmarks.test_suites import NoEngine
 
 pytestmark = pytest.mark.slow
@@ -42,26 +40,8 @@ def test_a_run_is_streamed_while_it_is_written(tmp_path: Path) -> None:
             assert writer.stdin is not None
             writer.stdin.write("go\n")
             writer.stdin.flush()
-            seen = [recorded.seq for recorded in stream(run, every_s=0.01)]
+            seen = [recorded.seq for recorded in follow_log(run.store, run.folder, before, 0.01)]
             assert seen == list(range(before + 1, before + 81))
-            assert run.tree.stillborn == {"check": 20}
-
-
-def test_a_stream_of_a_run_that_nobody_writes_ends(tmp_path: Path) -> None:
-    made = PaidRun(tmp_path / "over")
-    made.run.close()
-    with Run.open(made.run.folder) as run:
-        assert list(stream(run)) == []
-
-
-@pytest.mark.starts_processes
-def test_checkout_gives_the_source_and_never_mixes_it_with_anything(tmp_path: Path) -> None:
-    made = small(tmp_path / "paid")
-    with made.run as run:
-        source = run.checkout(AgentId(1), tmp_path / "new" / "agent")
-        assert from_folder(tmp_path / "new" / "agent", limit_bytes=1000) == source == run.source(AgentId(1))
-        with pytest.raises(UserError, match="not an empty folder"):
-            run.checkout(AgentId(0), tmp_path / "new" / "agent")
 
 
 @pytest.mark.starts_processes

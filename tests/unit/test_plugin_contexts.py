@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import pytest
 
-from dgm.benchmarks.context import BenchmarkContext
+from dgm.benchmarks.formats import BenchmarkContext
 from dgm.benchmarks.opening import open_suite
 from dgm.config import BenchmarksSettings, Settings
 from dgm.errors import UserError

@@ -11,18 +11,25 @@ import random
 import sqlite3
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path, PurePosixPath
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from dgm.archive.repository import patch
 from dgm.benchmarks.environments import Environment
 from dgm.benchmarks.grade import Exam, Survey
 from dgm.benchmarks.languages import Language, language_of
+from dgm.benchmarks.mining.changes import Change
 from dgm.benchmarks.mining.journal import MiningJournal
 from dgm.benchmarks.mining.mutations import Site, SiteKind, apply_sites, find_sites
 from dgm.benchmarks.mining.paths import is_code_file
-from dgm.benchmarks.mining.validation import MAX_FAILING, MAX_PASSING, Workbench, stable_names
+from dgm.benchmarks.mining.validation import (
+    MAX_FAILING,
+    MAX_PASSING,
+    Validated,
+    Workbench,
+    stable_names,
+)
 from dgm.domain import Snapshot
 
 TRIES = 3
@@ -50,13 +57,6 @@ TESTS_MOST = 150
 
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-MOST_BYTES = 1_000_000_000
-"""Maximum size of a data file."""
-MOST_LINES = 1_000_000
-"""Maximum number of a line."""
-_PHASES = ("|setup", "|run", "|call", "|teardown")
-_TABLES = ("file", "context", "line_bits")
 _LINES = """
     SELECT path, context, CAST(numbits AS BLOB) FROM line_bits JOIN file ON file.id = file_id
     JOIN context ON context.id = context_id WHERE context != ''
@@ -67,83 +67,34 @@ _LINES = """
 class CoverageMap:
     """Lines of files → the tests that ran them."""
 
-    _files: Mapping[str, Mapping[str, bytes]]
+    files: Mapping[str, Mapping[str, int]]
     """Path → test → its lines, a bit each."""
-
-    @property
-    def paths(self) -> frozenset[str]:
-        """The files of which any line ran in a test."""
-        return frozenset(self._files)
 
     def tests_of(self, path: str, line: int) -> frozenset[str]:
         """Return the pytest ids of the tests that ran a line; empty for a line that ran in none, as at import."""
-        byte, mask = line >> 3, 1 << (line & 7)
-        lines = self._files.get(path, {})
-        return frozenset(test for test, bits in lines.items() if byte < len(bits) and bits[byte] & mask)
+        return frozenset(test for test, lines in self.files.get(path, {}).items() if lines >> line & 1)
 
 
 def read_contexts(data_file: Path, root: Path) -> CoverageMap:
     """Read a data file of coverage.py with a context for each test.
 
     Args:
-        data_file: the SQLite file, usually ``.coverage``.
-        root: the repository's folder where the tests ran, which need not exist here; files outside of it are left out.
+        data_file: the SQLite file.
+        root: the repository's folder where the tests ran; other files keep their absolute paths.
 
     Raises:
-        ValueError: it is no such file, has no test in it, or exceeds a bound; the message says so.
+        ValueError: it is no such file.
     """
-    if not data_file.is_file() or data_file.is_symlink():
-        raise ValueError(f"{data_file}: missing; coverage.py wrote no data")
-    if data_file.stat().st_size > MOST_BYTES:
-        raise ValueError(f"{data_file}: larger than {MOST_BYTES:,} bytes")
-    files: dict[str, dict[str, bytearray]] = {}
+    files: dict[str, dict[str, int]] = {}
     try:
-        with closing(
-            sqlite3.connect(f"{data_file.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
-        ) as data:
-            _check_tables(data)
-            for path, context, bits in data.execute(_LINES):
-                _merge(_lines_of(files, root, path, context), bits)
-    except (sqlite3.Error, UnicodeDecodeError) as error:
+        with closing(sqlite3.connect(f"{data_file.absolute().as_uri()}?mode=ro", uri=True)) as data:
+            for path, test, bits in data.execute(_LINES):
+                files.setdefault(str(path).removeprefix(f"{root}/"), {})[test] = int.from_bytes(
+                    bits, "little"
+                )
+    except (sqlite3.Error, TypeError, UnicodeDecodeError) as error:
         raise ValueError(f"{data_file}: no data file of coverage.py: {error}") from error
-    files.pop("", None)
-    if not files:
-        raise ValueError(
-            f"{data_file}: no line of {root} ran in a test; was it written with --cov-context=test?"
-        )
-    return CoverageMap(
-        {path: {test: bytes(bits) for test, bits in tests.items()} for path, tests in files.items()}
-    )
-
-
-def _check_tables(data: sqlite3.Connection) -> None:
-    """Refuse a file in which a view, which may run for hours, stands for a table."""
-    kinds = dict(data.execute("SELECT name, type FROM sqlite_master WHERE name IN (?, ?, ?)", _TABLES))
-    missing = [name for name in _TABLES if kinds.get(name) != "table"]
-    if missing:
-        raise sqlite3.DatabaseError(f"it has no table {missing[0]!r}")
-
-
-def _lines_of(files: dict[str, dict[str, bytearray]], root: Path, path: object, context: object) -> bytearray:
-    """Return the lines of a test in a file, which may be added to; those outside of the repository go to no file."""
-    place = PurePosixPath(str(path))
-    if place.is_absolute():
-        place = (
-            place.relative_to(root.as_posix()) if place.is_relative_to(root.as_posix()) else PurePosixPath()
-        )
-    name = "" if place == PurePosixPath() or ".." in place.parts else str(place)
-    test = str(context)
-    for phase in _PHASES:
-        test = test.removesuffix(phase)
-    return files.setdefault(name, {}).setdefault(test, bytearray())
-
-
-def _merge(lines: bytearray, bits: object) -> None:
-    if not isinstance(bits, bytes) or len(bits) > MOST_LINES // 8:
-        return
-    lines.extend(bytes(max(0, len(bits) - len(lines))))
-    for index, byte in enumerate(bits):
-        lines[index] |= byte
+    return CoverageMap(files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,30 +116,6 @@ class Ground:
     """Its tests that pass."""
     coverage: CoverageMap
     workdir: str
-
-
-@dataclass(frozen=True, slots=True)
-class PlacedBug:
-    """A bug that was tried."""
-
-    id: str
-    reason: str = ""
-    """Why it is no task; empty if it is one."""
-    fail_to_pass: tuple[str, ...] = ()
-    pass_to_pass: tuple[str, ...] = ()
-    failures: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class BugFiles:
-    """Data of a kept bug, from which its task is written."""
-
-    start: bytes
-    """Patch on the commit: the fault, and the tests that notice it are gone."""
-    fix: bytes
-    hidden: Snapshot
-    workspace: Snapshot
-    test_patch: bytes
 
 
 async def prepare_ground(
@@ -312,14 +239,8 @@ def _take_turns(bugs: Sequence[Bug], rng: random.Random) -> list[Bug]:
 def _fit(one: Bug, two: Bug, tests_most: int) -> bool:
     first, second = set(one.tests), set(two.tests)
     functions, others = ({(site.path, site.scope) for site in bug.sites} for bug in (one, two))
-    apart = functions.isdisjoint(others)
-    return (
-        apart
-        and bool(first & second)
-        and bool(first - second)
-        and bool(second - first)
-        and (len(first | second) <= tests_most)
-    )
+    overlap = first & second and first - second and second - first
+    return functions.isdisjoint(others) and bool(overlap) and len(first | second) <= tests_most
 
 
 def _overlap(one: Bug, two: Bug) -> float:
@@ -330,7 +251,7 @@ def _overlap(one: Bug, two: Bug) -> float:
 def choose_bugs(ground: Ground, count: int, rng: random.Random) -> Sequence[Bug]:
     """Return bugs to try, the most promising kinds first, each with passing tests that reach it."""
     sites: list[Site] = []
-    for name in sorted(ground.coverage.paths & {*ground.files}):
+    for name in sorted(ground.coverage.files.keys() & ground.files.keys()):
         if language_of(name) is Language.PYTHON and is_code_file(name):
             try:
                 sites += find_sites(name, ground.files[name].data.decode())
@@ -344,7 +265,7 @@ def choose_bugs(ground: Ground, count: int, rng: random.Random) -> Sequence[Bug]
 
 async def place_bugs(
     ground: Ground, wanted: int, bench: Workbench, journal: MiningJournal, seed: int
-) -> AsyncIterator[tuple[Bug, PlacedBug]]:
+) -> AsyncIterator[tuple[Bug, Validated]]:
     """Yield bugs with what became of them, until as many as wanted are kept; then pairs of them, a fifth as many.
 
     Raises:
@@ -366,14 +287,13 @@ async def place_bugs(
         yield bug, placed
 
 
-async def _try(ground: Ground, bug: Bug, bench: Workbench, journal: MiningJournal) -> PlacedBug:
-    name = bug_id(bug)
-    known = journal.get(f"bug {name}")
+async def _try(ground: Ground, bug: Bug, bench: Workbench, journal: MiningJournal) -> Validated:
+    key = f"bug {bug_id(bug)}"
+    known = journal.get(key)
     if known is None:
-        known = asdict(await _place(ground, bug, bench, name))
-        journal.put(f"bug {name}", known)
-    lists = {key: tuple(known[key]) for key in ("fail_to_pass", "pass_to_pass")}
-    return PlacedBug(**{**known, **lists})
+        known = asdict(await _place(ground, bug, bench))
+        journal.put(key, known)
+    return Validated.restore(known)
 
 
 def bug_id(bug: Bug) -> str:
@@ -382,18 +302,15 @@ def bug_id(bug: Bug) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:10]
 
 
-async def _place(ground: Ground, bug: Bug, bench: Workbench, name: str) -> PlacedBug:
+async def _place(ground: Ground, bug: Bug, bench: Workbench) -> Validated:
     try:
         broken = {**ground.files, **_edit(ground.files, bug)}
     except ValueError as error:
-        return PlacedBug(name, f"the edit gives no code: {error}")
+        return Validated(f"the edit gives no code: {error}")
     tests = tuple(sorted({*bug.tests}))
     survey = Survey(tuple(sorted({test.split("::", 1)[0] for test in tests})), tests, MAX_FAILING + 1)
-    exam, failing, passing = (
-        bench.exam(broken, bench.tests(broken), {}, ground.environment),
-        [*tests],
-        [*tests],
-    )
+    exam = bench.exam(broken, bench.tests(broken), {}, ground.environment)
+    failing, passing = [*tests], [*tests]
     failures: Mapping[str, str] = {}
     for number in (1, 2):
         run = await bench.run(exam, b"", survey)
@@ -403,15 +320,15 @@ async def _place(ground: Ground, bug: Bug, bench: Workbench, name: str) -> Place
         if reason := refusal_of(
             failing, passing, run.problem or (next(iter(run.broken.values()), "")[-200:])
         ):
-            return PlacedBug(name, reason if number == 1 else f"{reason} when they run again")
+            return Validated(reason if number == 1 else f"{reason} when they run again")
     if any(kind in failures.get(test, "") for test in failing for kind in _LOUD):
-        return PlacedBug(name, "it is loud: a name is missing")
+        return Validated("it is loud: a name is missing")
     try:
         hide_tests(ground.files, failing)
     except ValueError as error:
-        return PlacedBug(name, f"its tests cannot be hidden: {error}")
+        return Validated(f"its tests cannot be hidden: {error}")
     told = {test: failures.get(test, "") for test in failing}
-    return PlacedBug(name, "", tuple(failing), tuple(passing[:MAX_PASSING]), told)
+    return Validated("", ground.environment.name, tuple(failing), tuple(passing[:MAX_PASSING]), told)
 
 
 def refusal_of(failing: Sequence[str], passing: Sequence[str], problem: str) -> str:
@@ -439,20 +356,21 @@ def _edit(files: Snapshot, bug: Bug) -> Snapshot:
     return edited
 
 
-def bug_files(ground: Ground, bug: Bug, placed: PlacedBug) -> BugFiles:
-    """Return the patches and the hidden tests of a kept bug."""
+def bug_change(ground: Ground, bug: Bug, fail_to_pass: Sequence[str]) -> tuple[bytes, Change]:
+    """Return the patch that puts a bug in and hides its tests, and the change that mends it."""
     edited = _edit(ground.files, bug)
-    without = hide_tests(ground.files, placed.fail_to_pass)
+    without = hide_tests(ground.files, fail_to_pass)
     workspace = {**ground.files, **edited, **without}
     mended = {**workspace, **{path: ground.files[path] for path in edited}}
-    whole = {**workspace, **{path: ground.files[path] for path in without}}
-    return BugFiles(
-        start=patch(ground.files, workspace),
+    tested = {**workspace, **{path: ground.files[path] for path in without}}
+    change = Change(
+        workspace=workspace,
         fix=patch(workspace, mended),
         hidden={path: ground.files[path] for path in sorted(without)},
-        workspace=workspace,
-        test_patch=patch(workspace, whole),
+        modules=tuple(edited),
+        test_patch=patch(workspace, tested),
     )
+    return patch(ground.files, workspace), change
 
 
 def hide_tests(files: Snapshot, names: Collection[str]) -> Snapshot:

@@ -4,9 +4,11 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
-from dgm.benchmarks.languages import LANGUAGES, Language, Results
+from dgm.benchmarks.languages import LANGUAGES, RUNNERS, Language, Results
+from dgm.benchmarks.test_spec import TestSpec
 from dgm.domain import Snapshot
 
 MANIFEST = "package.json"
@@ -48,32 +50,10 @@ _CARGO = re.compile(r"\bcargo(?: +\+\S+)? +(?:test|t)\b")
 _ALL_PROGRAMS = "--no-fail-fast"
 
 
-@dataclass(frozen=True, slots=True)
-class TestCall:
-    """A call of a test tool."""
-
-    __test__ = False
-
-    kind: str
-    """The runner: ``pytest``, ``node``, ``vitest``, ``jest``, ``mocha``, ``go``, ``command`` or ``report``."""
-    flags: tuple[str, ...] = ()
-    """Arguments of node before its program, or of Go's build."""
-    options: tuple[str, ...] = ()
-    patterns: tuple[str, ...] = ()
-    """Files, folders and patterns that are named."""
-    env: tuple[tuple[str, str], ...] = ()
-    build: tuple[str, ...] = ()
-    """Shell commands before it."""
-    command: str = ""
-    """The whole call, of the kinds ``command`` and ``report`` only."""
-    reports: tuple[str, ...] = ()
-    """Patterns of the files that it writes, of the kind ``report`` only."""
-
-
 def find_call(
     language: Language, files: Snapshot, command: str = "", reports: Sequence[str] = ()
-) -> TestCall:
-    """Return how the tests of a commit are called.
+) -> TestSpec:
+    """Return how the tests of a commit are called: a spec without names and limits.
 
     Args:
         language: of the tests.
@@ -86,11 +66,11 @@ def find_call(
     """
     match LANGUAGES[language].results:
         case Results.PYTEST:
-            return TestCall("pytest", options=_pytest_options(command))
+            return _call("pytest", options=_pytest_options(command))
         case Results.GO_JSON:
             return _find_go_call(files, command)
         case Results.CARGO:
-            return TestCall("command", command=_find_cargo_command(files, command))
+            return _call("command", command=(_find_cargo_command(files, command),))
         case _ if language is Language.JAVASCRIPT:
             return _find_script_call(files, command)
     if bool(command) != bool(reports):
@@ -99,7 +79,7 @@ def find_call(
             f"{present} needs {lacking}, too: CMD writes reports in JUnit's XML, and GLOB names them"
         )
     if command:
-        return TestCall("report", command=command, reports=tuple(reports))
+        return _call("report", command=(command,), reports=tuple(reports))
     usual = next((each for each in LANGUAGES[language].tests if each.manifest in files), None)
     if usual is None:
         known = " or ".join(each.manifest for each in LANGUAGES[language].tests)
@@ -107,7 +87,11 @@ def find_call(
             f"it has no {known}; say how its tests run with --test CMD, and which reports they write with the setting "
             "mining.reports"
         )
-    return TestCall("report", command=usual.command, reports=usual.reports)
+    return _call("report", command=(usual.command,), reports=usual.reports)
+
+
+def _call(runner: str, **more: Any) -> TestSpec:  # noqa: ANN401  (fields of the spec)
+    return TestSpec(runner=runner, restored=RUNNERS[runner].restored, **more)
 
 
 def read_manifest(files: Snapshot) -> Mapping[str, object]:
@@ -153,11 +137,11 @@ def _find_cargo_command(files: Snapshot, command: str) -> str:
     return _CARGO.sub(with_all_programs, command)
 
 
-def _find_go_call(files: Snapshot, command: str) -> TestCall:
+def _find_go_call(files: Snapshot, command: str) -> TestSpec:
     if not any(name.rpartition("/")[2] == "go.mod" for name in files):
         raise ValueError("it has no go.mod, and only modules are mined")
     if not command:
-        return TestCall("go")
+        return _call("go")
     steps = _split_steps(command)
     env, words = _split_assignments(steps[-1] if steps else [])
     if words[:2] != ["go", "test"]:
@@ -187,10 +171,17 @@ def _find_go_call(files: Snapshot, command: str) -> TestCall:
         elif name in _GO_OPTIONS:
             options.append(f"-test.{name}={value}" if value else f"-test.{name}")
     build = tuple(shlex.join(step) for step in steps[:-1])
-    return TestCall("go", tuple(flags), tuple(options), tuple(patterns), tuple(sorted(env.items())), build)
+    return _call(
+        "go",
+        flags=tuple(flags),
+        options=tuple(options),
+        patterns=tuple(patterns),
+        env=tuple(sorted(env.items())),
+        build=build,
+    )
 
 
-def _find_script_call(files: Snapshot, command: str) -> TestCall:
+def _find_script_call(files: Snapshot, command: str) -> TestSpec:
     manifest = read_manifest(files)
     scripts = {name: text for name, text in _table(manifest, "scripts").items() if isinstance(text, str)}
     if command:
@@ -200,7 +191,7 @@ def _find_script_call(files: Snapshot, command: str) -> TestCall:
         return call
     for name in (*_FIRST, *(name for name in scripts if "test" in name and name not in _FIRST)):
         if name in scripts and (call := _read_steps(f"npm run {name}", scripts, guess=True)):
-            if call.kind == "node" and not call.build and "prepare" in scripts:
+            if call.runner == "node" and not call.build and "prepare" in scripts:
                 # What npm runs after an installation makes what node's tests run.
                 steps = [_shell(step) for step in _expand("npm run prepare", scripts, 0)]
                 call = replace(call, build=tuple(step for step in steps if not _NO_BUILD.search(step)))
@@ -208,7 +199,7 @@ def _find_script_call(files: Snapshot, command: str) -> TestCall:
     needed = {**_table(manifest, "dependencies"), **_table(manifest, "devDependencies")}
     for tool in ("vitest", "jest", "mocha"):
         if tool in needed:
-            return TestCall(tool)
+            return _call(tool)
     raise ValueError(f"no script of its {MANIFEST} calls {TOOLS}; say how with --test 'node --test'")
 
 
@@ -217,7 +208,7 @@ def _table(manifest: Mapping[str, object], key: str) -> Mapping[str, object]:
     return table if isinstance(table, dict) else {}
 
 
-def _read_steps(command: str, scripts: Mapping[str, str], *, guess: bool) -> TestCall | None:
+def _read_steps(command: str, scripts: Mapping[str, str], *, guess: bool) -> TestSpec | None:
     """Return the first tool that a command calls, together with its further calls; None if it calls none.
 
     Args:
@@ -226,7 +217,7 @@ def _read_steps(command: str, scripts: Mapping[str, str], *, guess: bool) -> Tes
         guess: keep of the steps before it only those that look like a build; otherwise all.
     """
     build: list[str] = []
-    first: TestCall | None = None
+    first: TestSpec | None = None
     for step in _expand(command, scripts, 0):
         call = _read_tool(step)
         if call is None:
@@ -235,7 +226,7 @@ def _read_steps(command: str, scripts: Mapping[str, str], *, guess: bool) -> Tes
             build += [_shell(step)] if first is None and (is_build or not guess) else []
         elif first is None:
             first = replace(call, build=tuple(build))
-        elif (call.kind, call.flags) == (first.kind, first.flags) and first.patterns and call.patterns:
+        elif (call.runner, call.flags) == (first.runner, first.flags) and first.patterns and call.patterns:
             first = replace(first, patterns=tuple(dict.fromkeys([*first.patterns, *call.patterns])))
     return first
 
@@ -295,7 +286,7 @@ def _split_assignments(words: Sequence[str]) -> tuple[dict[str, str], list[str]]
     return env, rest
 
 
-def _read_tool(step: Sequence[str]) -> TestCall | None:
+def _read_tool(step: Sequence[str]) -> TestSpec | None:
     env, words = _split_assignments(step)
     while words and (words[0] in _WRAPPERS or words[0].startswith("-")):
         more, words = _split_assignments(words[1:])
@@ -306,7 +297,7 @@ def _read_tool(step: Sequence[str]) -> TestCall | None:
     is_node = words[0].rpartition("/")[2] == "node"
     if is_node and "--test" in words:
         flags, patterns = _sort_words(words[1:])
-        return TestCall("node", tuple(flags), (), tuple(patterns), pairs)
+        return _call("node", flags=tuple(flags), patterns=tuple(patterns), env=pairs)
     position = next((n for n, w in enumerate(words) if "/" in w and _TOOL.fullmatch(w)), 0) if is_node else 0
     tool = _TOOL.fullmatch(words[position])
     if tool is None:
@@ -316,7 +307,7 @@ def _read_tool(step: Sequence[str]) -> TestCall | None:
         words[position + 1 :], _MOCHA_WITH_VALUE if tool[1] == "mocha" else frozenset()
     )
     patterns = [word for word in patterns if word not in ("run", "watch", "dev")]
-    return TestCall(tool[1], tuple(flags), tuple(options), tuple(patterns), pairs)
+    return _call(tool[1], flags=tuple(flags), options=tuple(options), patterns=tuple(patterns), env=pairs)
 
 
 def _sort_words(

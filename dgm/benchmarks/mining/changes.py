@@ -13,8 +13,7 @@ from dgm.benchmarks.environments import TARGET
 from dgm.benchmarks.languages import LANGUAGES, Language, language_of
 from dgm.benchmarks.mining.history import FileChange, History, Unit
 from dgm.benchmarks.mining.paths import is_code_file, is_test_material
-from dgm.benchmarks.results import is_restored
-from dgm.benchmarks.sandbox_runner import RUST_TESTS
+from dgm.benchmarks.sandbox_runner import RUST_TESTS, matches
 from dgm.domain import Entry, Snapshot
 
 MAX_MIXED_FILES = 12
@@ -43,14 +42,14 @@ class Change:
     """Its change of everything but tests and configuration."""
     hidden: Snapshot
     """Test and configuration files that it adds or changes."""
-    deleted: tuple[str, ...]
-    """Test and configuration files that it removes."""
     modules: tuple[str, ...]
     """Files of code that the fix changes."""
-    restored: tuple[str, ...]
-    """Patterns of tests and configuration."""
     test_patch: bytes
     """Its change of tests; material for the statement."""
+    deleted: tuple[str, ...] = ()
+    """Test and configuration files that it removes."""
+    restored: tuple[str, ...] = ()
+    """Patterns of tests and configuration."""
     parts: tuple[str, ...] = ()
     """Hidden files that hold only the modules of tests of a file of the code."""
 
@@ -104,8 +103,8 @@ def take_apart(before: Snapshot, after: Snapshot, modules: Sequence[str], restor
         restored: patterns of tests and configuration.
     """
     changed = [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
-    tests = {name for name in changed if is_restored(name, restored) or is_test_material(name)}
-    unmatched = tuple(sorted(name for name in tests if not is_restored(name, restored) and name in after))
+    tests = {name for name in changed if matches(name, restored) or is_test_material(name)}
+    unmatched = tuple(sorted(name for name in tests if not matches(name, restored) and name in after))
     fixed, tested = dict(before), dict(before)
     for name in changed:
         if name in tests or not _is_document(name):

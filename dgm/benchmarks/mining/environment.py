@@ -227,18 +227,18 @@ class Environments:
     def _store(self, draft: Path, files: Snapshot, source: str) -> str:
         """Make a draft the same wherever it is built, and give it its name; return that."""
         packages, language = draft / PACKAGES, self._tool.language
-        record: dict[str, object] = {}
-        if language is Language.PYTHON:
-            record = {"python": self._tool.version, "roots": finish_python(packages, files, source)}
-        elif language is Language.JAVASCRIPT:
-            _finish_node(packages)
-            record = {"node": self._tool.version}
-        elif language is Language.GO:
-            (packages / "mod").mkdir(exist_ok=True)
-            record = {"go": self._tool.version}
-        else:
-            (packages / "vendor").mkdir(exist_ok=True)
-            record = {"command": True}
+        record: dict[str, object] = {"command": True}
+        match language:
+            case Language.PYTHON:
+                record = {"python": self._tool.version, "roots": finish_python(packages, files, source)}
+            case Language.JAVASCRIPT:
+                _finish_node(packages)
+                record = {"node": self._tool.version}
+            case Language.GO:
+                (packages / "mod").mkdir(exist_ok=True)
+                record = {"go": self._tool.version}
+            case _:
+                (packages / "vendor").mkdir(exist_ok=True)
         for pattern in _VOLATILE.get(language, ()):
             for path in sorted(packages.glob(pattern)):
                 shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(

@@ -13,7 +13,7 @@ from importlib import import_module
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from dgm.benchmarks.plain_logs import plain_text
+from dgm.benchmarks.logs import plain_text
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -84,7 +84,7 @@ class History:
             since: the earliest moment, as git reads it; empty: all.
         """
         words = ["log", "--first-parent", "--diff-merges=first-parent", "--numstat", "--no-renames", "-z"]
-        words += [f"--format=tformat:{_FORMAT}", *([f"--since={_from_midnight(since)}"] if since else [])]
+        words += [f"--format=tformat:{_FORMAT}", *([f"--since={since}"] if since else [])]
         return [
             _parse_unit(record) for record in self._repository.run(*words, self.head, "--").split(_RECORD)[1:]
         ]
@@ -138,8 +138,3 @@ def _parse_unit(record: bytes) -> Unit:
         tuple(sorted(changes, key=lambda change: change.path)),
         merge=len(several) > 1,
     )
-
-
-def _from_midnight(since: str) -> str:
-    """Return a day with its first moment: git takes the present time of day otherwise."""
-    return f"{since} 00:00" if re.fullmatch(r"\d{4}-\d{2}-\d{2}", since) else since

@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
+from dgm.benchmarks.python_source import SourceText
 from dgm.bounded_reading import parse_python
 
 
@@ -83,32 +84,12 @@ _NOT = re.compile(rb"not[\s\\]*")
 _CONNECTIVE = re.compile(rb"(?<=[\s)\\])(?:and|or)(?=[\s(\\])")
 _PLAIN_CONNECTIVE = re.compile(rb"[\s\\]*(?:and|or)[\s\\]+")
 _REST_OF_LINE = re.compile(rb"[ \t\f]*(?:#[^\r\n]*)?(?:\r\n|\n|\r|\Z)")
-_ROW = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 
 
-class _Source:
-    """A file's bytes, and where its nodes are in them."""
-
-    def __init__(self, text: str) -> None:
-        self.data = text.encode("utf-8")
-        self.tree = parse_python(text)
-        self._rows = [0, *accumulate(len(row) for row in _ROW.findall(self.data))]
-
-    def row(self, line: int) -> int:
-        return self._rows[line - 1]
-
-    def span(self, node: ast.expr | ast.stmt | ast.keyword) -> tuple[int, int]:
-        assert node.end_lineno is not None
-        assert node.end_col_offset is not None
-        return self.row(node.lineno) + node.col_offset, self.row(node.end_lineno) + node.end_col_offset
-
-    def cut(self, begin: int, end: int) -> str:
-        return self.data[begin:end].decode("utf-8")
-
-    def gap(self, left: ast.expr, right: ast.expr) -> tuple[int, bytes]:
-        """Return the bytes between two expressions, and where they begin."""
-        begin, end = self.span(left)[1], self.span(right)[0]
-        return begin, self.data[begin:end]
+def _gap(text: SourceText, left: ast.expr, right: ast.expr) -> tuple[int, bytes]:
+    """Return the bytes between two expressions, and where they begin."""
+    begin, end = text.span(left)[1], text.span(right)[0]
+    return begin, text.data[begin:end]
 
 
 def find_sites(path: str, source: str) -> tuple[Site, ...]:
@@ -123,8 +104,8 @@ def find_sites(path: str, source: str) -> tuple[Site, ...]:
     """
     shift = int(source.startswith(_BOM))
     try:
-        text = _Source(source.removeprefix(_BOM))
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        text = SourceText(source.removeprefix(_BOM).encode())
+    except (SyntaxError, UnicodeEncodeError) as error:
         raise ValueError(f"{path}: no Python source: {error}") from error
     edits = sorted(_find_edits(text), key=lambda each: (each[0][2], each[0][3], each[0][0]))
     bounds = sorted({bound for edit, _ in edits for bound in edit[2:4]})
@@ -161,7 +142,7 @@ def apply_sites(source: str, sites: Sequence[Site]) -> str:
     return changed
 
 
-def _find_edits(text: _Source) -> Iterator[tuple[Edit, str]]:
+def _find_edits(text: SourceText) -> Iterator[tuple[Edit, str]]:
     """Yield all edits with the function around; without recursion, for expressions may be nested deeply."""
     waiting: list[tuple[ast.AST, str, bool, bool]] = [(text.tree, "", False, False)]
     while waiting:
@@ -198,7 +179,7 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
             )
 
 
-def _edits_of(text: _Source, node: ast.AST) -> Iterator[Edit]:
+def _edits_of(text: SourceText, node: ast.AST) -> Iterator[Edit]:
     """Yield the edits of one node, not of those inside of it."""
     match node:
         case ast.Compare():
@@ -231,20 +212,20 @@ def _edits_of(text: _Source, node: ast.AST) -> Iterator[Edit]:
 
 
 def _replace(
-    text: _Source, kind: SiteKind, left: ast.expr, right: ast.expr, old: re.Pattern[bytes], new: str
+    text: SourceText, kind: SiteKind, left: ast.expr, right: ast.expr, old: re.Pattern[bytes], new: str
 ) -> Iterator[Edit]:
     """Yield the replacement of the operator between two expressions, if no comment stands there."""
-    begin, gap = text.gap(left, right)
+    begin, gap = _gap(text, left, right)
     words = [*old.finditer(gap)]
     if len(words) == 1 and b"#" not in gap:
         yield kind, left.lineno, begin + words[0].start(), begin + words[0].end(), new
 
 
-def _connectives(text: _Source, node: ast.BoolOp) -> Iterator[Edit]:
+def _connectives(text: SourceText, node: ast.BoolOp) -> Iterator[Edit]:
     other = "or" if isinstance(node.op, ast.And) else "and"
     for number, (first, second) in enumerate(pairwise(node.values)):
         yield from _replace(text, SiteKind.CONNECTIVE, first, second, _CONNECTIVE, other)
-        begin, gap = text.gap(first, second)
+        begin, gap = _gap(text, first, second)
         if _PLAIN_CONNECTIVE.fullmatch(gap):
             start, end = text.span(first)[0], text.span(second)[1]
             yield SiteKind.CONDITION_DROPPED, first.lineno, begin, end, ""
@@ -252,7 +233,7 @@ def _connectives(text: _Source, node: ast.BoolOp) -> Iterator[Edit]:
                 yield SiteKind.CONDITION_DROPPED, first.lineno, start, begin + len(gap), ""
 
 
-def _calls(text: _Source, node: ast.Call) -> Iterator[Edit]:
+def _calls(text: SourceText, node: ast.Call) -> Iterator[Edit]:
     function, arguments = node.func, node.args
     name = function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
     end = text.span(function)[1]
@@ -275,13 +256,13 @@ def _calls(text: _Source, node: ast.Call) -> Iterator[Edit]:
         yield from _numbers(text, arguments)
 
 
-def _flags(text: _Source, values: Sequence[ast.expr]) -> Iterator[Edit]:
+def _flags(text: SourceText, values: Sequence[ast.expr]) -> Iterator[Edit]:
     for value in values:
         if isinstance(value, ast.Constant) and isinstance(value.value, bool):
             yield SiteKind.FLAG, value.lineno, *text.span(value), str(not value.value)
 
 
-def _numbers(text: _Source, values: Sequence[ast.expr]) -> Iterator[Edit]:
+def _numbers(text: SourceText, values: Sequence[ast.expr]) -> Iterator[Edit]:
     for value in values:
         if isinstance(value, ast.Constant) and type(value.value) is int and value.value >= 0:
             begin, end = text.span(value)
@@ -290,10 +271,10 @@ def _numbers(text: _Source, values: Sequence[ast.expr]) -> Iterator[Edit]:
 
 
 def _arithmetic(
-    text: _Source, node: ast.BinOp | ast.AugAssign, left: ast.expr, right: ast.expr
+    text: SourceText, node: ast.BinOp | ast.AugAssign, left: ast.expr, right: ast.expr
 ) -> Iterator[Edit]:
     is_number = isinstance(right, ast.Constant) and type(right.value) in (int, float)
-    begin, gap = text.gap(left, right)
+    begin, gap = _gap(text, left, right)
     is_one = isinstance(right, ast.Constant) and type(right.value) is int and right.value == 1
     if isinstance(node, ast.BinOp) and is_one and re.fullmatch(rb"[\s\\]*[+-][\s\\]*", gap):
         yield SiteKind.OFF_BY_ONE, left.lineno, begin, begin + len(gap) + 1, ""
@@ -305,7 +286,7 @@ def _arithmetic(
         yield from _replace(text, SiteKind.ARITHMETIC, left, right, re.compile(old), new)
 
 
-def _removals(text: _Source, block: Sequence[ast.stmt], *, in_while: bool) -> Iterator[Edit]:
+def _removals(text: SourceText, block: Sequence[ast.stmt], *, in_while: bool) -> Iterator[Edit]:
     """Yield the removals of statements of one block.
 
     A block keeps another statement. What a ``while`` may need to end stays. A statement under a comment stays, because
@@ -333,10 +314,10 @@ def _removals(text: _Source, block: Sequence[ast.stmt], *, in_while: bool) -> It
                 yield from _remove(text, node, SiteKind.STATEMENT_REMOVED)
 
 
-def _remove(text: _Source, node: ast.stmt, kind: SiteKind) -> Iterator[Edit]:
+def _remove(text: SourceText, node: ast.stmt, kind: SiteKind) -> Iterator[Edit]:
     """Yield the removal of a statement if its lines hold nothing else."""
-    begin, (start, end) = text.row(node.lineno), text.span(node)
+    begin, (start, end) = text.offset(node.lineno, 0), text.span(node)
     rest = _REST_OF_LINE.match(text.data, end)
-    before = text.data[text.row(node.lineno - 1) : begin] if node.lineno > 1 else b""
+    before = text.data[text.offset(node.lineno - 1, 0) : begin] if node.lineno > 1 else b""
     if rest and not text.data[begin:start].strip() and not before.lstrip().startswith(b"#"):
         yield kind, node.lineno, begin, rest.end(), ""

@@ -10,6 +10,7 @@ from dgm.benchmarks.mining.changes import divide_changes, read_code
 from dgm.benchmarks.mining.diff_words import split_tokens
 from dgm.benchmarks.mining.history import FileChange, History, Unit
 from dgm.benchmarks.mining.paths import is_code_file, is_test_file
+from dgm.domain import CommitId
 
 MOST_LINES = 150
 """Maximum number of changed lines of code."""
@@ -103,16 +104,14 @@ def _reason(unit: Unit, code: Collection[FileChange], tests: Collection[FileChan
 def _changes_code(history: History, found: Candidate, language: Language) -> bool:
     """Return whether any file differs without what does not run: comments, docstrings, annotations."""
     unit = found.unit
-    read = meaning if language is Language.PYTHON else lambda source: code_words(source, language)
-    if language is Language.RUST:
-        return any(
-            read(read_code(history.file(unit.parent, path)))
-            != read(read_code(history.file(unit.commit, path)))
-            for path in found.code
-        )
-    return any(
-        read(history.file(unit.parent, path)) != read(history.file(unit.commit, path)) for path in found.code
-    )
+
+    def read(commit: CommitId, path: str) -> Sequence[str]:
+        source = history.file(commit, path)
+        if language is Language.PYTHON:
+            return meaning(source)
+        return code_words(read_code(source) if language is Language.RUST else source, language)
+
+    return any(read(unit.parent, path) != read(unit.commit, path) for path in found.code)
 
 
 def meaning(source: bytes | None) -> str:

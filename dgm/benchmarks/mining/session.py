@@ -1,37 +1,54 @@
-"""A mining from its options to validated changes of the history; the same call goes on where it was ended."""
+"""A mining: validated changes of the history and faults put in, written as a suite, verified, and put in its place.
+
+The same call goes on where it was ended.
+"""
 
 import asyncio
 import hashlib
+import json
 import re
+import shutil
 import threading
+import tomllib
 import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from dgm.archive.lock import machine_name
-from dgm.benchmarks.environments import Environment, ask_tool
+from dgm.benchmarks.environments import FOLDER, Environment, ask_tool, read_environments
 from dgm.benchmarks.grade import Survey
 from dgm.benchmarks.languages import LANGUAGES, Language, Results, language_of
+from dgm.benchmarks.mining.bugs import TRIES, Bug, Ground, bug_change, bug_id, place_bugs, prepare_ground
 from dgm.benchmarks.mining.calls import find_call
 from dgm.benchmarks.mining.changes import prepare_workspace, read_change
-from dgm.benchmarks.mining.environment import CannotInstall, Environments, Tool
-from dgm.benchmarks.mining.history import History
+from dgm.benchmarks.mining.environment import CannotInstall, Environments, Tool, with_generated
+from dgm.benchmarks.mining.history import History, Unit
 from dgm.benchmarks.mining.journal import MiningJournal
 from dgm.benchmarks.mining.leaks import Evidence
 from dgm.benchmarks.mining.paths import is_code_file, is_test_file
 from dgm.benchmarks.mining.scan import Candidate, Left, scan
 from dgm.benchmarks.mining.statements import Ask, Stated, issue_of, make_evidence, read_issues, state
-from dgm.benchmarks.mining.validation import Validated, Workbench, explain_failures, find_missing, validate
-from dgm.benchmarks.mining.writing import LEFT_FILE, left_line, unit_line
-from dgm.benchmarks.test_spec import is_report_pattern
+from dgm.benchmarks.mining.validation import (
+    AGENT_TIMEOUT_S,
+    TEST_TIMEOUT_S,
+    Validated,
+    Workbench,
+    explain_failures,
+    find_missing,
+    validate,
+)
+from dgm.benchmarks.mining.writing import LEFT_FILE, MinedTask, read_license, unit_line, write_suite
+from dgm.benchmarks.suites import SuiteBenchmark
+from dgm.benchmarks.test_spec import Provenance, TestSpec, is_report_pattern
+from dgm.benchmarks.verification import verify_with_notes
 from dgm.config import MiningSettings
-from dgm.domain import Snapshot
+from dgm.domain import Snapshot, TaskId
 from dgm.errors import BudgetExhausted, UserError
 from dgm.processes import check_given_up, ended_by
 from dgm.protocols import Builder, SandboxEngine
@@ -54,6 +71,8 @@ STEPS = {
     "write": "writing the suite",
     "verify": "verifying tasks",
 }
+HARD_LINES, EASY_LINES = 40, 8
+"""Changed lines of a fix from which a task counts as hard, and up to which as easy."""
 Numbered = Sequence[tuple[int, Candidate]]
 
 
@@ -173,7 +192,7 @@ class Mining:
 
     def leave(self, number: int, left: Left) -> None:
         """Note a unit that becomes no task."""
-        self.lines[f"unit {number:08}"] = left_line(left)
+        self.lines[f"unit {number:08}"] = unit_line(left.unit, stage=left.stage, reason=left.reason)
         self.reasons[f"{left.stage}: {left.reason.partition(':')[0]}"] += 1
 
     def report(self, stage: str, done: int = 0, total: int = 0, kept: int = 0) -> None:
@@ -484,7 +503,7 @@ async def _validate_unit(
     change = await asyncio.to_thread(read_change, history, unit, candidate.code)
     message = f"{unit.message}\n\n{await asyncio.to_thread(history.branch_messages, unit)}".strip()
     issue = issue_of(message, mining.issues)
-    evidence = make_evidence(message, change, validated.failures, change.workspace, issue)
+    evidence = make_evidence(message, change, validated.failures, issue)
     return validated, await state_task(mining, unit.commit, evidence)
 
 
@@ -504,9 +523,236 @@ def task_id(kind: str, of: str) -> str:
 
 def read_splits(out: Path) -> Mapping[str, str]:
     """Return the split of each task of a mined suite that exists; empty if it does not."""
-    import tomllib
-
     return {
         file.parent.name: str(tomllib.loads(file.read_text(encoding="utf-8"))["split"])
         for file in sorted((out / "tasks").glob("*/task.toml"))
     }
+
+
+async def mine_suite(mining: Mining, engine: SandboxEngine) -> tuple[SuiteBenchmark, Sequence[MinedTask]]:
+    """Mine a suite out of an open repository; return it with its tasks.
+
+    Raises:
+        UserError: the repository cannot be mined, or nothing of it is a task.
+        Infrastructure: a sandbox or the model failed.
+    """
+    candidates = await scan_history(mining)
+    newest = await newest_environment(mining)
+    tasks = await validate_history(mining, candidates, newest)
+    mined = await asyncio.to_thread(_history_tasks, mining, tasks)
+    if mining.bugs:
+        mined += await _bug_tasks(mining, newest, tasks, [task.split for task in mined])
+    if not mined:
+        reasons = ", ".join(f"{reason} ({n})" for reason, n in mining.reasons.most_common(3))
+        raise UserError(f"{mining.options.repo}: no task was found: {reasons or 'it has no history'}")
+    return await _finish(mining, mined, engine)
+
+
+def _history_tasks(mining: Mining, tasks: Sequence[HistoryTask]) -> list[MinedTask]:
+    settings, before = mining.options.settings, read_splits(mining.options.out)
+    newest = round(settings.holdout * len(tasks))
+    spdx = read_license(mining.history.files(mining.history.head))[0]
+    environments = read_environments(mining.options.work)
+    made = []
+    for number, task in enumerate(tasks):
+        unit, code, validated = task.candidate.unit, task.candidate.code, task.validated
+        change, name = read_change(mining.history, unit, code), task_id("history", unit.commit)
+        lines = sum(file.lines for file in unit.changes if file.path in code)
+        made.append(
+            MinedTask(
+                id=name,
+                # Files of a new task hold the fixes of all older ones, so that it may not be searched on.
+                split=before.get(name, "holdout") if before else "holdout" if number < newest else "search",
+                workspace=with_generated(change.workspace, environments[validated.environment]),
+                start=b"",
+                fix=change.fix,
+                hidden=change.hidden,
+                tests=_choose_tests(mining.bench.tests_of(change), validated, task.statement),
+                environment=validated.environment,
+                statement=task.statement.text,
+                difficulty="hard" if lines >= HARD_LINES else "easy" if lines <= EASY_LINES else "medium",
+                provenance=Provenance(
+                    "history",
+                    unit.commit,
+                    unit.day,
+                    spdx,
+                    "a change of the repository's own",
+                    settings.seed,
+                    code,
+                ),
+            )
+        )
+    return made
+
+
+def _choose_tests(tests: TestSpec, validated: Validated, stated: Stated) -> TestSpec:
+    chosen = stated.choose(validated.fail_to_pass)
+    return replace(tests, fail_to_pass=chosen, pass_to_pass=validated.pass_to_pass)
+
+
+async def _bug_tasks(
+    mining: Mining, newest: Environment, tasks: Sequence[HistoryTask], splits: Sequence[str]
+) -> list[MinedTask]:
+    """Put bugs into the commit before the first holdout task, so that no workspace shows the fix of one."""
+    held = [task for task, split in zip(tasks, splits, strict=True) if split == "holdout"]
+    base = held[-1].candidate.unit.parent if held else mining.history.head
+    files = await asyncio.to_thread(mining.history.files, base)
+    unit = next(unit for unit in await asyncio.to_thread(mining.history.units) if unit.commit == base)
+    ground: Ground | str = "no environment"
+    for environment in await _environments(mining, newest, unit):
+        place = mining.options.work / "coverage" / f"{base[:12]}-{environment.name}"
+        key = f"ground {base} {environment.name}"
+        ground = await prepare_ground(files, environment, mining.bench, (mining.journal, key), place)
+        if isinstance(ground, Ground):
+            break
+    if isinstance(ground, str):
+        mining.lines["bugs"] = json.dumps({"commit": base, "stage": "bugs", "reason": ground})
+        mining.reasons[f"bugs: {ground}"] += 1
+        return []
+    made: list[MinedTask] = []
+    tried = 0
+    seed = mining.options.settings.seed
+    async for bug, placed in place_bugs(ground, mining.bugs, mining.bench, mining.journal, seed):
+        tried += 1
+        task = await _bug_task(mining, ground, (bug, placed), unit)
+        if isinstance(task, MinedTask):
+            made.append(task)
+        else:
+            where = [f"{site.path}:{site.line}" for site in bug.sites]
+            line = {"bug": bug_id(bug), "commit": base, "where": where, "stage": "bugs", "reason": task}
+            mining.lines[f"zbug {tried:06}"] = json.dumps(line)
+            mining.reasons[f"bugs: {task.partition(':')[0]}"] += 1
+        mining.report("bugs", tried, TRIES * mining.bugs, len(made))
+    return made
+
+
+async def _environments(mining: Mining, newest: Environment, unit: Unit) -> Sequence[Environment]:
+    files = await asyncio.to_thread(mining.history.files, unit.commit)
+    try:
+        tag = await asyncio.to_thread(mining.history.last_tag, unit.commit)
+        own = await mining.environments.environment(files, unit.day, tag)
+    except CannotInstall:
+        return [newest]
+    return [newest] if own.name == newest.name else [own, newest]
+
+
+async def _bug_task(
+    mining: Mining, ground: Ground, tried: tuple[Bug, Validated], unit: Unit
+) -> MinedTask | str:
+    bug, placed = tried
+    if placed.reason:
+        return placed.reason
+    start, change = await asyncio.to_thread(bug_change, ground, bug, placed.fail_to_pass)
+    stated = await state_task(mining, bug_id(bug), make_evidence("", change, placed.failures))
+    if stated is None:
+        return "not tried, for the model's budget is used up"
+    if stated.reason:
+        return stated.reason
+    kind = "bug-pair" if len(bug.sites) > 1 else "bug"
+    recipe = " and ".join(f"{site.kind.value} in {site.path}" for site in bug.sites)
+    spdx, modules = read_license(ground.files)[0], tuple(sorted({site.path for site in bug.sites}))
+    return MinedTask(
+        id=task_id("bug", bug_id(bug)),
+        split="search",
+        workspace=ground.files,
+        start=start,
+        fix=change.fix,
+        hidden=change.hidden,
+        tests=_choose_tests(mining.bench.tests(ground.files), placed, stated),
+        environment=ground.environment.name,
+        statement=stated.text,
+        difficulty="easy" if kind == "bug" else "medium",
+        provenance=Provenance(
+            kind, unit.commit, unit.day, spdx, recipe, mining.options.settings.seed, modules
+        ),
+    )
+
+
+async def _finish(
+    mining: Mining, made: Sequence[MinedTask], engine: SandboxEngine
+) -> tuple[SuiteBenchmark, Sequence[MinedTask]]:
+    """Write the suite, drop what does not verify, and put it in its place."""
+    options, draft = mining.options, mining.options.work / "draft"
+    kept = list(made)
+    while True:
+        mining.report("write")
+        shutil.rmtree(draft, ignore_errors=True)
+        await asyncio.to_thread(_write, mining, draft, kept)
+        suite = SuiteBenchmark(draft, engine)
+        unsound = await _verify(mining, suite, [task.id for task in kept])
+        if not unsound:
+            break
+        for name, defect in unsound.items():
+            _leave_task(mining.lines, name, defect)
+            mining.reasons[f"verify: {defect.partition(':')[0]}"] += 1
+        kept = [task for task in kept if task.id not in unsound]
+        if not kept:
+            raise UserError(f"{options.repo}: no task is sound: {next(iter(unsound.values()))}")
+    await asyncio.to_thread(_replace_suite, draft, options.out)
+    return suite, kept
+
+
+def _replace_suite(draft: Path, out: Path) -> None:
+    """Put a finished suite in the place of the one that stands there, if any."""
+    old = out.with_name(f"{out.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    if out.exists():
+        out.rename(old)
+    draft.rename(out)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _leave_task(lines: dict[str, str], name: str, defect: str) -> None:
+    """Note a task that is not sound, in the place of its unit."""
+    keys = [key for key, line in lines.items() if json.loads(line).get("task") == name]
+    key = keys[0] if keys else f"zverify {name}"
+    about = json.loads(lines[key]) if keys else {"task": name}
+    lines[key] = json.dumps({**about, "stage": "verify", "reason": defect}, ensure_ascii=False)
+
+
+async def _verify(mining: Mining, suite: SuiteBenchmark, names: Sequence[str]) -> Mapping[str, str]:
+    """Return the tasks that are not sound, with a defect; each task is verified once."""
+    slots, done, sound = asyncio.Semaphore(mining.options.workers), 0, 0
+
+    async def verify(name: str) -> str:
+        nonlocal done, sound
+        key = f"verify {name}"
+        async with slots:
+            defect = mining.journal.get(key)
+            if defect is None:
+                result = await verify_with_notes(suite, TaskId(name), mining.bench.labels)
+                defect = next(iter(result.defects), "")
+                mining.journal.put(key, defect)
+        done += 1
+        sound += not defect
+        mining.report("verify", done, len(names), sound)
+        return str(defect)
+
+    mining.report("verify", 0, len(names))
+    async with asyncio.TaskGroup() as group:
+        running = {name: group.create_task(verify(name)) for name in names}
+    return {name: task.result() for name, task in running.items() if task.result()}
+
+
+def _write(mining: Mining, draft: Path, tasks: Sequence[MinedTask]) -> None:
+    folder = mining.history.folder.resolve()
+    name = (folder.parent.name if folder.name in (".git", "repo") else folder.name).removesuffix(".git")
+    name = re.sub(r"[/+: ]", "-", name)
+    spdx, text = read_license(mining.history.files(mining.history.head))
+    write_suite(
+        draft,
+        {
+            "name": name,
+            "description": f"tasks mined out of the history and the code of {name}",
+            "license": spdx or "unknown",
+            "defaults": {
+                "image": mining.bench.image,
+                "timeout_s": AGENT_TIMEOUT_S,
+                "test_timeout_s": TEST_TIMEOUT_S,
+            },
+        },
+        tasks,
+        license_text=text,
+        environments=mining.options.work / FOLDER,
+        units=mining.lines,
+    )

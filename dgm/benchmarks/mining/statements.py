@@ -10,14 +10,15 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
-from typing import Any, Protocol
+from typing import Any
 
 from dgm.benchmarks.languages import Language, language_of
+from dgm.benchmarks.logs import cut_middle
+from dgm.benchmarks.mining.changes import Change
 from dgm.benchmarks.mining.evidence import end_of_output, find_code
 from dgm.benchmarks.mining.journal import MiningJournal
 from dgm.benchmarks.mining.leaks import Evidence, find_leaks, name_parts, untold_names
 from dgm.benchmarks.mining.paths import is_code_file, is_test_file
-from dgm.benchmarks.storable_text import cut_middle
 from dgm.domain import Snapshot
 from dgm.errors import AgentFault, UserError
 from dgm.messages import AnswerForm, Message, Request, Role
@@ -28,33 +29,9 @@ MESSAGE_CHARS, TESTS_CHARS, OUTPUT_CHARS = 6_000, 24_000, 8_000
 LEAST_WORDS, MOST_WORDS, MOST_SHOWN_WORDS = 8, 600, 3_000
 """Bounds of a statement; of one that shows the tests, the last."""
 OTHER_RESULT = "another result than expected"
-KEYS = ("title", "statement", "solvable", "why")
-SKELETON = '{"title": "...", "statement": "...", "solvable": true or false, "why": "..."}'
-FORM = AnswerForm(
-    "issue",
-    {
-        "type": "object",
-        "properties": {
-            "title": {"type": "string"},
-            "statement": {"type": "string"},
-            "solvable": {"type": "boolean"},
-            "why": {"type": "string"},
-        },
-        "required": list(KEYS),
-        "additionalProperties": False,
-    },
-)
-CHECK_KEYS = ("follows", "missing")
-CHECK_SKELETON = '{"follows": true or false, "missing": "..."}'
-CHECK_FORM = AnswerForm(
-    "check",
-    {
-        "type": "object",
-        "properties": {"follows": {"type": "boolean"}, "missing": {"type": "string"}},
-        "required": list(CHECK_KEYS),
-        "additionalProperties": False,
-    },
-)
+ISSUE = {"title": "text", "statement": "text", "solvable": "boolean", "why": "text"}
+CHECK = {"follows": "boolean", "missing": "text"}
+"""Fields of the model's answers."""
 Ask = Callable[[Request, Sequence[str], str], Awaitable[Mapping[str, object]]]
 """Asks a model: takes the request, the keys of the wanted object and its form in words; returns the object.
 
@@ -92,26 +69,21 @@ _NOT_RAISED = re.compile(
 _PANIC = re.compile(r"^panic: |^thread '.*' panicked", re.M)
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """A statement that passed the checks."""
-
-    text: str
-    """Markdown: a title line, then sentences."""
-    tries: int
-    """Answers of the model that it took."""
-
-
 class StatementRefused(ValueError):
-    """No usable statement can be had for a task; the message is one line.
+    """No usable statement can be had for a task; the message is one line."""
 
-    Attributes:
-        problems: what is wrong with the last one, a line each.
-    """
 
-    def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__("; ".join(problems))
-        self.problems = tuple(problems)
+def _form(name: str, fields: Mapping[str, str]) -> AnswerForm:
+    types = {key: {"type": kind.replace("text", "string")} for key, kind in fields.items()}
+    return AnswerForm(
+        name,
+        {"type": "object", "properties": types, "required": list(fields), "additionalProperties": False},
+    )
+
+
+def _skeleton(fields: Mapping[str, str]) -> str:
+    values = {"text": '"..."', "boolean": "true or false"}
+    return "{" + ", ".join(f'"{key}": {values[kind]}' for key, kind in fields.items()) + "}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +143,7 @@ def _show_tests(evidence: Evidence) -> list[ShownTest]:
         if ends := [end for name in names if (end := end_of_output(outputs.get(name, "")))]:
             shown.append(ShownTest(code, ends[0], tuple(names)))
     if not shown:
-        raise StatementRefused([reason])
+        raise StatementRefused(reason)
     return shown
 
 
@@ -206,7 +178,7 @@ def _wanted(error: str) -> str:
     return "It should run to its end without an error."
 
 
-async def model_statement(evidence: Evidence, ask: Ask) -> Statement:
+async def model_statement(evidence: Evidence, ask: Ask) -> str:
     """Return a statement by a model, which never sees the change of the code.
 
     Args:
@@ -219,23 +191,23 @@ async def model_statement(evidence: Evidence, ask: Ask) -> Statement:
     """
     request = statement_request(evidence)
     problems: Sequence[str] = ()
-    for tries in (1, 2):
+    for _ in range(2):
         try:
-            answer = await ask(request, KEYS, SKELETON)
+            answer = await ask(request, tuple(ISSUE), _skeleton(ISSUE))
         except AgentFault as error:
-            raise StatementRefused([f"the model gave no usable answer: {error}"]) from error
+            raise StatementRefused(f"the model gave no usable answer: {error}") from error
         if _is_no(answer["solvable"]):
-            raise StatementRefused([f"the model says that it cannot be solved: {_line(answer['why'])}"])
+            raise StatementRefused(f"the model says that it cannot be solved: {_line(answer['why'])}")
         title, told = _line(answer["title"]).lstrip("# "), str(answer["statement"]).strip()
         text = f"# {title}\n\n{told}\n"
         problems = check_statement(text, evidence) or await _check_graded(text, evidence, ask)
         if not problems:
-            return Statement(text, tries)
+            return text
         listed = "\n".join(f"- It {problem}." for problem in problems)
         said = Message(Role.ASSISTANT, text)
         again = Message(Role.USER, _fill("statement-again", {"problems": listed}))
-        request = Request((*request.messages, said, again), form=FORM)
-    raise StatementRefused(problems)
+        request = Request((*request.messages, said, again), form=_form("issue", ISSUE))
+    raise StatementRefused("; ".join(problems))
 
 
 async def _check_graded(text: str, evidence: Evidence, ask: Ask) -> Sequence[str]:
@@ -244,13 +216,13 @@ async def _check_graded(text: str, evidence: Evidence, ask: Ask) -> Sequence[str
         "statement": text,
         "tests": cut_middle(evidence.test_diff.strip(), TESTS_CHARS),
         "names": ", ".join(evidence.fail_to_pass),
-        "skeleton": CHECK_SKELETON,
+        "skeleton": _skeleton(CHECK),
     }
     question = Message(Role.USER, _fill("statement-check", values))
     try:
-        answer = await ask(Request((question,), form=CHECK_FORM), CHECK_KEYS, CHECK_SKELETON)
+        answer = await ask(Request((question,), form=_form("check", CHECK)), tuple(CHECK), _skeleton(CHECK))
     except AgentFault as error:
-        raise StatementRefused([f"the model gave no usable answer on the statement: {error}"]) from error
+        raise StatementRefused(f"the model gave no usable answer on the statement: {error}") from error
     if not _is_no(answer["follows"]):
         return ()
     return (f"leaves open what a test checks: {_line(answer['missing'])}",)
@@ -266,10 +238,11 @@ def statement_request(evidence: Evidence) -> Request:
         "tests": cut_middle(evidence.test_diff.strip(), TESTS_CHARS),
         "output": cut_middle(evidence.failure.strip(), OUTPUT_CHARS),
         "untold": untold or "none",
-        "skeleton": SKELETON,
+        "skeleton": _skeleton(ISSUE),
     }
     question = _fill("statement-question", values)
-    return Request((Message(Role.SYSTEM, _fill("statement", {})), Message(Role.USER, question)), form=FORM)
+    messages = (Message(Role.SYSTEM, _fill("statement", {})), Message(Role.USER, question))
+    return Request(messages, form=_form("issue", ISSUE))
 
 
 def _title(shown: ShownTest, evidence: Evidence) -> str:
@@ -342,22 +315,6 @@ def _fill(name: str, values: Mapping[str, str]) -> str:
     return Template(text).substitute(values).strip()
 
 
-class ChangedFiles(Protocol):
-    """A change of code and tests."""
-
-    @property
-    def fix(self) -> bytes:
-        """The change of the code, as a patch."""
-
-    @property
-    def test_patch(self) -> bytes:
-        """The change of the tests, as a patch."""
-
-    @property
-    def hidden(self) -> Snapshot:
-        """Test and configuration files as they are after the change."""
-
-
 @dataclass(frozen=True, slots=True)
 class Stated:
     """A statement, or why there is none."""
@@ -372,22 +329,21 @@ class Stated:
         return tuple(test for test in tests if not self.told or test in self.told)
 
 
-def make_evidence(
-    message: str, files: ChangedFiles, failures: Mapping[str, str], workspace: Snapshot, issue: str = ""
-) -> Evidence:
+def make_evidence(message: str, change: Change, failures: Mapping[str, str], issue: str = "") -> Evidence:
     """Return what is known of a task.
 
     Args:
         message: of the commits.
-        files: the change.
+        change: the change.
         failures: test that the fix mends → what it prints without it.
-        workspace: the files without the fix.
         issue: text of the issue that the change closes; its first line is the title.
     """
     shown = _choose_failures(failures)
-    fix = files.fix.decode("utf-8", "replace")
+    fix = change.fix.decode("utf-8", "replace")
     code = {
-        name: entry.data.decode("utf-8", "replace") for name, entry in workspace.items() if is_code_file(name)
+        name: entry.data.decode("utf-8", "replace")
+        for name, entry in change.workspace.items()
+        if is_code_file(name)
     }
     changed = re.findall(r"^\+\+\+ b/(.*?)\t?$", fix, re.M)
     touched = [code.get(name, "") for name in changed]
@@ -395,15 +351,15 @@ def make_evidence(
     # In Rust a hidden file of the code holds its modules of tests alone.
     return Evidence(
         message=message,
-        test_diff=files.test_patch.decode("utf-8", "replace"),
+        test_diff=change.test_patch.decode("utf-8", "replace"),
         fix_diff=fix,
         failure="\n\n".join(text for _, text in shown),
         fail_to_pass=tuple(failures),
-        old_names=old_names(workspace),
+        old_names=old_names(change.workspace),
         failures=tuple((test, text) for test, text in failures.items() if text),
         test_files={
             name: entry.data.decode("utf-8", "replace")
-            for name, entry in sorted(files.hidden.items())
+            for name, entry in sorted(change.hidden.items())
             if is_test_file(name) or language_of(name) is Language.RUST
         },
         issue=issue,
@@ -478,7 +434,7 @@ async def state(key: str, evidence: Evidence, journal: MiningJournal, ask: Ask |
 async def _make(evidence: Evidence, ask: Ask | None) -> dict[str, Any]:
     try:
         if ask:
-            return {"text": (await model_statement(evidence, ask)).text, "reason": ""}
+            return {"text": await model_statement(evidence, ask), "reason": ""}
         text, told = template_statement(evidence)
         problems = check_statement(text, evidence, MOST_SHOWN_WORDS)
     except ValueError as error:

@@ -10,8 +10,7 @@ from typing import Any
 
 from dgm.benchmarks.environments import Environment
 from dgm.benchmarks.grade import Exam, Survey, TestRun, run_tests
-from dgm.benchmarks.languages import BY_COMMAND, RUNNERS, Language, Results, language_of
-from dgm.benchmarks.mining.calls import TestCall
+from dgm.benchmarks.languages import BY_COMMAND, Language, Results, language_of
 from dgm.benchmarks.mining.changes import Change, read_change, restored_patterns
 from dgm.benchmarks.mining.environment import CannotInstall, Environments, missing_packages, with_generated
 from dgm.benchmarks.mining.evidence import find_code
@@ -52,31 +51,8 @@ Run = Callable[[Exam, bytes, Survey], Awaitable[TestRun]]
 
 
 @dataclass(frozen=True, slots=True)
-class TestsOfChange:
-    """The tests that tell a change."""
-
-    __test__ = False
-
-    fail_to_pass: tuple[str, ...]
-    pass_to_pass: tuple[str, ...]
-    failures: Mapping[str, str] = field(default_factory=dict)
-    """Test that fails without the fix → the report on it."""
-
-
-@dataclass(frozen=True, slots=True)
-class NoTests:
-    """Why no tests tell a change."""
-
-    reason: str
-    environment: bool = False
-    """True if another environment may help."""
-    missing: tuple[str, ...] = ()
-    """Packages that errors name as missing."""
-
-
-@dataclass(frozen=True, slots=True)
 class Validated:
-    """The answer on one unit."""
+    """The tests that tell a change or a fault, or why it is no task."""
 
     reason: str = ""
     """Why it is no task; empty if it is one."""
@@ -84,8 +60,21 @@ class Validated:
     fail_to_pass: tuple[str, ...] = ()
     pass_to_pass: tuple[str, ...] = ()
     failures: Mapping[str, str] = field(default_factory=dict)
+    """Test that fails without the fix → the report on it."""
     processor_s: float = 0.0
     """Processor time of all its test runs."""
+    elsewhere: bool = False
+    """True if another environment may help."""
+    missing: tuple[str, ...] = ()
+    """Packages that errors name as missing."""
+
+    @classmethod
+    def restore(cls, known: Mapping[str, Any]) -> "Validated":
+        """Return what a journal has of it."""
+        values: dict[str, Any] = {}
+        for key in cls.__dataclass_fields__.keys() & known.keys():
+            values[key] = tuple(known[key]) if isinstance(known[key], list) else known[key]
+        return cls(**values)
 
 
 @dataclass
@@ -95,7 +84,7 @@ class Workbench:
     engine: SandboxEngine
     labels: Mapping[str, str]
     image: str
-    call: Callable[[Snapshot], TestCall]
+    call: Callable[[Snapshot], TestSpec]
     """Reads how the tests of a commit are called; raises ``ValueError`` if that is not known."""
     processor_s: float = 0.0
     limit_s: float = float("inf")
@@ -140,15 +129,14 @@ class Workbench:
             ValueError: it is not known how the commit's tests are called.
         """
         call = self.call(workspace)
-        runner = RUNNERS[call.kind]
-        by_pytest, builds = runner.results is Results.PYTEST, call.kind in BY_COMMAND
-        return TestSpec(
-            (), (), call.kind, restored_patterns(Language.PYTHON, workspace) if by_pytest else runner.restored,
-            flags=call.flags, options=call.options, patterns=call.patterns, build=call.build,
-            command=(call.command,) if call.command else (), env=call.env, reports=call.reports,
+        by_pytest, builds = call.results is Results.PYTEST, call.runner in BY_COMMAND
+        return replace(
+            call,
+            restored=restored_patterns(Language.PYTHON, workspace) if by_pytest else call.restored,
             limit_s=TEST_LIMIT_S if by_pytest else FILE_LIMIT_S,
-            memory_mb=BUILD_MEMORY_MB if builds else MEMORY_MB, disk_mb=BUILD_DISK_MB if builds else DISK_MB,
-        )  # fmt: skip
+            memory_mb=BUILD_MEMORY_MB if builds else MEMORY_MB,
+            disk_mb=BUILD_DISK_MB if builds else DISK_MB,
+        )
 
     def tests_of(self, change: Change) -> TestSpec:
         """Return the same for a change."""
@@ -176,13 +164,13 @@ async def validate(
     unit = candidate.unit
     key = f"unit {unit.commit}"
     if (known := journal.get(key)) is not None:
-        return _restore(known)
+        return Validated.restore(known)
     change = await asyncio.to_thread(read_change, history, unit, candidate.code)
     counting = bench.counting()
     used, answer = newest, await _try_in(newest, change, counting)
     for repeats in (False, True):
-        missing = answer.missing if isinstance(answer, NoTests) and repeats else ()
-        if not isinstance(answer, NoTests) or not answer.environment or (repeats and not missing):
+        missing = answer.missing if repeats else ()
+        if not answer.elsewhere or (repeats and not missing):
             break
         files = await asyncio.to_thread(history.files, unit.commit)
         tag = await asyncio.to_thread(history.last_tag, unit.commit)
@@ -193,31 +181,28 @@ async def validate(
             break
         answer = await _try_in(used, change, counting) if used.name != newest.name else answer
     bench.processor_s += counting.processor_s
-    if isinstance(answer, TestsOfChange):
-        tests = (used.name, answer.fail_to_pass, answer.pass_to_pass, answer.failures)
-        validated = Validated("", *tests, counting.processor_s)
-    else:
-        validated = Validated(answer.reason, processor_s=counting.processor_s)
+    validated = replace(
+        answer,
+        environment="" if answer.reason else used.name,
+        processor_s=counting.processor_s,
+        elsewhere=False,
+        missing=(),
+    )
     journal.put(key, asdict(validated))
     return validated
 
 
-def _restore(known: Mapping[str, Any]) -> Validated:
-    lists = {key: tuple(known[key]) for key in ("fail_to_pass", "pass_to_pass")}
-    return Validated(**{**known, **lists})
-
-
-async def _try_in(environment: Environment, change: Change, bench: Workbench) -> TestsOfChange | NoTests:
+async def _try_in(environment: Environment, change: Change, bench: Workbench) -> Validated:
     try:
         tests = bench.tests_of(change)
     except ValueError as error:
-        return NoTests(str(error))
+        return Validated(str(error))
     return await find_tests(
         change, bench.exam(change.workspace, tests, change.hidden, environment), bench.run
     )
 
 
-async def find_tests(change: Change, exam: Exam, run: Run) -> TestsOfChange | NoTests:
+async def find_tests(change: Change, exam: Exam, run: Run) -> Validated:
     """Return the tests that tell a change.
 
     Args:
@@ -236,7 +221,7 @@ async def find_tests(change: Change, exam: Exam, run: Run) -> TestsOfChange | No
     passing = stable_names(name for name, outcome in fixed.outcomes.items() if outcome == "passed")
     before = await run(exam, b"", Survey(files))
     if before.foreign:
-        return NoTests(f"a module of the project comes from elsewhere: {before.foreign[0]}")
+        return Validated(f"a module of the project comes from elsewhere: {before.foreign[0]}")
     unfixed = {name for name, outcome in before.outcomes.items() if outcome == "passed"}
     old = await _passing_before(change, exam, run) if before.broken else set()
     old = {name for name in old if _is_unchanged(name, change)}
@@ -248,13 +233,13 @@ async def find_tests(change: Change, exam: Exam, run: Run) -> TestsOfChange | No
     if reason := _check_counts(failing, kept):
         ended = Counter(fixed.outcomes.values())
         missing = find_missing(fixed, exam.files)
-        return NoTests(reason, environment=ended["failed"] > ended["passed"], missing=missing)
+        return Validated(reason, elsewhere=ended["failed"] > ended["passed"], missing=missing)
     return await _repeat(change, exam, run, (failing, kept, before))
 
 
 async def _repeat(
     change: Change, exam: Exam, run: Run, first: tuple[list[str], list[str], TestRun]
-) -> TestsOfChange | NoTests:
+) -> Validated:
     """Run both sides again, and drop the tests that end otherwise."""
     failing, kept, before = first
     builds = any(outcome == "passed" for outcome in before.outcomes.values())
@@ -265,12 +250,12 @@ async def _repeat(
         failing = [n for n in failing if n in passed and broken.outcomes.get(n) != "passed"]
         kept = [n for n in kept if n in passed and (broken.outcomes.get(n) == "passed" or not builds)]
     if reason := _check_counts(failing, kept):
-        return NoTests(f"{reason}, once tests are dropped that do not always end the same")
+        return Validated(f"{reason}, once tests are dropped that do not always end the same")
     build = before.broken.get(BUILD, "")
     failures = {
         n: before.messages.get(n) or before.broken.get(n.split("::", 1)[0], "") or build for n in failing
     }
-    return TestsOfChange(tuple(failing), tuple(kept[:MAX_PASSING]), failures)
+    return Validated(fail_to_pass=tuple(failing), pass_to_pass=tuple(kept[:MAX_PASSING]), failures=failures)
 
 
 def _is_unchanged(test: str, change: Change) -> bool:
@@ -307,7 +292,7 @@ def find_cause(log: str) -> str:
 
 def explain_failures(run: TestRun, most: int = 2) -> str:
     """Return the tests of a run that failed, each with the error; else the cause that its log names."""
-    reports = {**{name: run.broken[name] for name in run.broken}, **run.messages}
+    reports = {**run.broken, **run.messages}
     parts = []
     for name, report in reports.items():
         errors = [line[1:].strip() for line in report.splitlines() if re.match(r"E  +\S", line)]
@@ -316,26 +301,22 @@ def explain_failures(run: TestRun, most: int = 2) -> str:
     return "; ".join([*run.foreign[:1], *parts[:most]]) or run.problem or find_cause(log)
 
 
-def _failures_of(run: TestRun) -> str:
-    log = [] if run.outcomes else [run.log.decode("utf-8", "replace")]
-    return "\n".join([*run.broken.values(), *run.messages.values(), *log])
-
-
 def find_missing(run: TestRun, files: Iterable[str]) -> tuple[str, ...]:
     """Return the packages that a run's errors name as missing."""
-    return missing_packages(_failures_of(run), files)
+    log = [] if run.outcomes else [run.log.decode("utf-8", "replace")]
+    return missing_packages("\n".join([*run.broken.values(), *run.messages.values(), *log]), files)
 
 
-def _find_trouble(run: TestRun, exam: Exam) -> NoTests | None:
+def _find_trouble(run: TestRun, exam: Exam) -> Validated | None:
     if run.refused:
-        return NoTests(f"the fix does not apply: {run.refused}")
+        return Validated(f"the fix does not apply: {run.refused}")
     if run.foreign:
-        return NoTests(f"a module of the project comes from elsewhere: {run.foreign[0]}")
+        return Validated(f"a module of the project comes from elsewhere: {run.foreign[0]}")
     if any(outcome == "passed" for outcome in run.outcomes.values()):
         return None
     why = explain_failures(run, 1) or f"{len(run.outcomes)} tests ran"
     missing = find_missing(run, exam.files)
-    return NoTests(f"no test passes with the fix: {why}", environment=True, missing=missing)
+    return Validated(f"no test passes with the fix: {why}", elsewhere=True, missing=missing)
 
 
 def _check_counts(failing: Sequence[str], kept: Sequence[str]) -> str:

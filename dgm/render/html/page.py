@@ -13,14 +13,15 @@ from typing import NamedTuple
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from dgm.archive.history import LIVING
+from dgm.archive.run import LIVING
 from dgm.render import fmt, report_text
 from dgm.render.diff import LineKind, parse_diff
 from dgm.render.html import figures
 from dgm.render.html.svg import clean, interval_bar, read_template
 from dgm.render.safe import one_line
 from dgm.stats import JUDGED
-from dgm.views.report import ReportView, models_text
+from dgm.views.report import ReportView
+from dgm.views.run import models_text
 
 DIFF_CHARS, DIFFS_CHARS = 12_000, 400_000
 """Maximum characters of one diff, and of all diffs."""

@@ -7,7 +7,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from operator import methodcaller
@@ -25,7 +25,7 @@ from dgm.sandboxes.probes import DiagnosisRow
 from dgm.sandboxes.ray.cluster import ClusterNode, NodeActor, NodeLost, RayCluster, connect
 from dgm.sandboxes.ray.connection import HeadListener
 from dgm.sandboxes.ray.node import OpenRequest, ShownFolder, describe_build
-from dgm.sandboxes.threads import finish_work
+from dgm.sandboxes.threads import complete, finish_work
 from dgm.sandboxes.volumes import pack_folders
 
 _START_S = 120.0
@@ -135,7 +135,7 @@ class RayEngine:
                 await stack.enter_async_context(listener)
                 request = request._replace(head=listener.address, socket=spec.socket.target)
             ident = secrets.token_hex(8)
-            stack.push_async_callback(_finish, self._close(node, ident))
+            stack.push_async_callback(complete, self._close(node, ident))
             try:
                 await node.call(_OPEN_S, "open", ident, node.ident, request)
             except DgmError as error:
@@ -295,13 +295,3 @@ def _pack_constant(cluster: RayCluster, mount: Mount) -> ShownFolder:
     """Pack a folder that never changes, once for all sandboxes and nodes."""
     key, data = hashlib.sha256(mount.digest.encode()).hexdigest()[:32], pack_folders([mount])[0].stream
     return ShownFolder(key, mount.target, mount.digest, cluster.share(data))
-
-
-async def _finish(work: Awaitable[None]) -> None:
-    """Finish the work even if the waiter is cancelled; raise the cancellation afterwards."""
-    working = asyncio.ensure_future(work)
-    try:
-        await asyncio.shield(working)
-    except asyncio.CancelledError:
-        await asyncio.wait([working])
-        raise

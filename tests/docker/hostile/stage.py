@@ -41,11 +41,6 @@ SECRET = "SECRET_OF_THE_HOST"
 """An environment variable of the host: no sandbox may show it."""
 
 
-def title(act: str) -> str:
-    """What the act is, from the first line of its file."""
-    return (ACTS / f"{act}.py").read_text().split('"""')[1]
-
-
 def acts() -> Sequence[str]:
     """All hostile acts; those that must wait for a time limit first."""
     slow = ("improve_without_end", "solve_kill_the_forwarder", "grading_hang", "solve_thousand_calls")
@@ -115,7 +110,6 @@ class Played:
     """Names of the sandboxes that were seen while they stood (bubblewrap's; they name control groups too)."""
     grown_mb: float = 0.0
     """By how much the host's process grew at its peak."""
-    seconds: float = 0.0
 
     def trace(self, act: str, name: str) -> bytes:
         """What an act left."""
@@ -155,13 +149,12 @@ def _settings(sandbox: str, folder: Path) -> Settings:
 async def _play(played: Played, settings: Settings, parts: assemble.RunParts, chosen: Sequence[str]) -> None:
     run = played.run
     script = Script([_step(run, act, played) for act in chosen])
-    began = time.monotonic()
     peak = _peak_mb(reset=True)
     watcher = asyncio.create_task(_watch(played))
     async with assemble.open_worker(run, settings, parts) as worker:
         await Search(RunController(run, settings), script, worker, settings).go()
     watcher.cancel()
-    played.seconds, played.grown_mb = time.monotonic() - began, _peak_mb() - peak
+    played.grown_mb = _peak_mb() - peak
 
 
 async def _watch(played: Played) -> None:

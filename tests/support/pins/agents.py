@@ -14,8 +14,7 @@ from dgm.domain import Usage
 from dgm.messages import Reply, Stop, ToolCall
 from tests.support.pins.door import Door, make_settings, open_door
 from tests.support.pins.provider import Play, Provider, play_either
-from tests.support.wire_server import WIRES, Style
-from tests.support.wire_server.protocol import sse
+from tests.support.wire_server import WIRES, chunks_of
 
 Result = TypeVar("Result")
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
@@ -212,10 +211,7 @@ def _of_messages(answer: Any) -> Answer:
 def records(protocol: str, body: Mapping[str, Any]) -> list[bytes]:
     """Return the events of an answer to a request that arrived at the provider; one JSON if it wants no stream."""
     wire = WIRES[PATHS[protocol]]
-    asked = wire.parse(body, "0" * 64)
-    if body.get("stream"):
-        return [sse(name, data) for name, data in wire.events(asked, CALLING, Style())]
-    return [json.dumps(wire.render(asked, CALLING, Style())).encode()]
+    return chunks_of(wire, wire.parse(body, "0" * 64), CALLING, 24)
 
 
 def answering(protocol: str) -> Play:

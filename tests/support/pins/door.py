@@ -16,7 +16,7 @@ from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import AgentId, Evaluate, TaskId, Usage
 from dgm.replay.again import open_replayer
-from dgm.search.outage import GatewayAvailability
+from dgm.search.loop import GatewayAvailability
 from tests.support.runs.builder import RunBuilder
 
 AGENT = Path(__file__).parents[2] / "e2e" / "agents" / "streams"

@@ -7,10 +7,11 @@ It shares no wire code with ``dgm``, so that a misunderstanding there is not rep
         anthropic.Anthropic(base_url=server.url, api_key="test-key")
 """
 
-from tests.support.wire_server.app import WIRES, Config, Price, Record, WireApp, WireServer
+from tests.support.wire_server.app import Config, Price, Record, WireApp, WireServer
 from tests.support.wire_server.brain import Brain, Echo, Offline, Scripted, Thinking
+from tests.support.wire_server.endpoints import WIRES, chunks_of
 from tests.support.wire_server.faults import Kind, Rule, Script
-from tests.support.wire_server.protocol import Refused, Style
+from tests.support.wire_server.protocol import Refused
 
 __all__ = [
     "WIRES",
@@ -25,8 +26,8 @@ __all__ = [
     "Rule",
     "Script",
     "Scripted",
-    "Style",
     "Thinking",
     "WireApp",
     "WireServer",
+    "chunks_of",
 ]

@@ -8,17 +8,18 @@ import socket
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from dgm.messages import Reply, RequestRefused, Role
+from dgm.messages import Reply, RequestRefused
 from dgm.models.check import QUESTION
-from tests.support.wire_server import chat, messages, responses, sending
+from tests.support.wire_server import sending
 from tests.support.wire_server.brain import Brain, Echo
+from tests.support.wire_server.endpoints import WIRES, Wire, chunks_of
 from tests.support.wire_server.faults import (
     CALLS,
     Call,
@@ -36,25 +37,19 @@ from tests.support.wire_server.protocol import (
     Asked,
     BrainFault,
     Refused,
-    Style,
-    Wire,
-    chunks_of,
     counts,
     digest_of,
 )
 
-WIRES: Mapping[str, Wire] = dict(zip(CALLS, (chat.WIRE, responses.WIRE, messages.WIRE), strict=True))
 START_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """USD per million tokens; cached and written ones as others where nothing is set."""
+    """USD per million tokens."""
 
     input: float
     output: float
-    cached: float | None = None
-    written: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +61,8 @@ class Config:
     brain: Brain = field(default_factory=Echo)
     script: Script = field(default_factory=Script)
     prices: Mapping[str, Price] = field(default_factory=dict)
-    style: Style = field(default_factory=Style)
+    piece: int = 24
+    """Characters of a delta."""
     latency_s: float = 0.0
     """Before each answer."""
     keep_reasoning: bool = False
@@ -162,19 +158,19 @@ class WireApp:
             # A field whose type no check looks at; a 500 would be tried again.
             raise Refused(400, f"The request is malformed: {error!r}") from error
         self._check_model(asked.model, wire.vendor)
-        if self.config.keep_reasoning and wire is not chat.WIRE and not _keeps_reasoning(asked):
+        if self.config.keep_reasoning and wire is not WIRES[CALLS[0]] and not asked.reasoned:
             raise Refused(400, "A turn with tool calls was provided without its required reasoning.")
         await asyncio.sleep(self.config.latency_s)
-        style, drip_s = self.config.style, 0.0
+        piece, drip_s = self.config.piece, 0.0
         if rule:
             record.fault = rule.kinds[0]
             match rule.kind:
                 case Kind.DRIP:
                     drip_s = rule.seconds
                 case Kind.SPLIT_ARGUMENTS:
-                    style = replace(style, piece=2)
+                    piece = 2
                 case _:
-                    await sending.spoil(call, wire, asked, rule, style)
+                    await sending.spoil(call, wire, asked, rule, piece)
                     return
         try:
             reply = await self.config.brain.answer(asked.request)
@@ -188,7 +184,7 @@ class WireApp:
             record.usd = usd
             record.reply = reply
 
-        await sending.answer(call, asked, chunks_of(wire, asked, reply, style), given, drip_s)
+        await sending.answer(call, asked, chunks_of(wire, asked, reply, piece), given, drip_s)
 
     def _let_in(self, headers: Mapping[str, str], vendor: str) -> None:
         given = headers.get("authorization", "").removeprefix("Bearer ")
@@ -219,18 +215,7 @@ class WireApp:
         if price is None:
             return 0.0
         used = counts(asked, reply)
-        cached = price.input if price.cached is None else price.cached
-        written = price.input if price.written is None else price.written
-        plain = used.input - used.cached - used.written
-        total = (
-            plain * price.input + used.cached * cached + used.written * written + used.output * price.output
-        )
-        return total / 1_000_000
-
-
-def _keeps_reasoning(asked: Asked) -> bool:
-    last = next((m for m in reversed(asked.request.messages) if m.role is Role.ASSISTANT), None)
-    return asked.reasoned or last is None or not last.calls
+        return (used.input * price.input + used.output * price.output) / 1_000_000
 
 
 def _describe(name: str, vendor: str) -> Mapping[str, Any]:

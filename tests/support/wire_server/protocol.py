@@ -1,13 +1,13 @@
-"""Shared by the three wires: requests as a provider understands them, tokens, refusals, and strict reading."""
+"""Shared by the endpoints: requests as a provider understands them, tokens, refusals, and strict reading."""
 
 import hashlib
 import hmac
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dgm.messages import Message, Reply, Request, Role
+from dgm.messages import Message, Reply, Request, Role, Stop
 
 OPENAI, ANTHROPIC = "openai", "anthropic"
 TYPES = {
@@ -28,9 +28,10 @@ TYPES = {
 SECRET = b"only this server signs with it"
 CREATED = 1_760_000_000
 """Unix time of every answer: nothing here depends on a clock."""
-LEAST_CACHED = 1024
-"""Tokens below which providers do not cache."""
-REFUSING = "I'm sorry, but I can't help with that."
+EMPTY = Reply("")
+"""An answer with nothing in it."""
+REFUSED = Reply("I'm sorry, but I can't help with that.", stop=Stop.REFUSAL)
+"""An answer in which the model refuses."""
 
 JsonObject = Mapping[str, Any]
 Events = Iterator[tuple[str, JsonObject | str]]
@@ -79,19 +80,11 @@ class Asked:
     model: str
     digest: str
     stream: bool = False
-    stream_usage: bool = True
-    encrypted: bool = False
-    """Of Responses: the encrypted reasoning is wanted."""
-    marked: int | None = None
-    """Of Messages: characters up to the last cache mark; ``None`` where the provider caches unasked."""
+    body: JsonObject = field(default_factory=dict)
     reasoned: bool = False
-    """Whether the last of the assistant's turns came back with its reasoning."""
-    echo: JsonObject = field(default_factory=dict)
-    """Keys of the request that the answer repeats."""
+    """Whether the last of the assistant's turns, if it called tools, came back with its reasoning."""
     kinds: Mapping[str, str] = field(default_factory=dict)
-    """Of OpenAI's endpoints: types of the tools that are no functions, by name."""
-    namespaces: Mapping[str, str] = field(default_factory=dict)
-    """Of Responses: the namespaces of tools, by name."""
+    """Types of the tools by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,31 +98,6 @@ class Counts:
     reasoning: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
-    """How an answer is cut into events."""
-
-    piece: int = 24
-    """Characters of a delta."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wire:
-    """One endpoint."""
-
-    vendor: str
-    parse: Callable[[JsonObject, str], Asked]
-    """Raises ``Refused``. The text is the request's digest."""
-    render: Callable[[Asked, Reply, Style], dict[str, Any]]
-    events: Callable[[Asked, Reply, Style], Events]
-    refusal: Callable[[Asked, Style], dict[str, Any]]
-    refusal_events: Callable[[Asked, Style], Events]
-    empty: Callable[[Asked], dict[str, Any]]
-    """An answer with nothing in it."""
-    empty_events: Callable[[Asked, Style], Events]
-    error_event: Callable[[Refused], tuple[str, JsonObject]]
-
-
 # Strict reading
 
 
@@ -137,34 +105,6 @@ def need(holds: object, message: str, code: str | None = "invalid_value") -> Non
     """Refuse a request that breaks a rule."""
     if not holds:
         raise Refused(400, message, code)
-
-
-def record(value: Any, place: str) -> JsonObject:
-    need(isinstance(value, dict), f"Invalid type for '{place}': expected an object.")
-    return value  # type: ignore[no-any-return]
-
-
-def listed(value: Any, place: str) -> list[Any]:
-    need(isinstance(value, list), f"Invalid type for '{place}': expected an array.")
-    return value  # type: ignore[no-any-return]
-
-
-def text(value: Any, place: str) -> str:
-    need(isinstance(value, str), f"Invalid type for '{place}': expected a string.")
-    return value  # type: ignore[no-any-return]
-
-
-def whole(value: Any, place: str, least: int = 1) -> int:
-    need(type(value) is int and value >= least, f"Invalid '{place}': integer below minimum value {least}.")
-    return value  # type: ignore[no-any-return]
-
-
-def number(data: JsonObject, key: str, most: float) -> float | None:
-    """Return a number from 0 to ``most``, or nothing."""
-    value = data.get(key)
-    fits = value is None or (isinstance(value, int | float) and 0 <= value <= most)
-    need(fits, f"Invalid '{key}': must be a number from 0 to {most:g}.")
-    return None if value is None else float(value)
 
 
 def only(data: JsonObject, known: frozenset[str]) -> None:
@@ -188,20 +128,6 @@ def strict_objects(schema: Any, *, all_required: bool) -> None:
             not (all_required and missing), f"Invalid schema: not required: {missing}", "invalid_json_schema"
         )
     strict_objects(list(schema.values()), all_required=all_required)
-
-
-def check_answer_format(form: Any) -> None:
-    """Refuse a form of the answer that OpenAI's endpoints do not take."""
-    if form is None:
-        return
-    kind = record(form, "format").get("type")
-    need(kind in ("text", "json_object", "json_schema"), f"Invalid format: '{kind}'.")
-    if kind == "json_schema":
-        inner = form.get("json_schema") or form
-        text(inner.get("name"), "format.name")
-        record(inner.get("schema"), "format.schema")
-        if inner.get("strict") is True:
-            strict_objects(inner["schema"], all_required=True)
 
 
 def check_answered(turns: tuple[Message, ...], *, at_once: bool) -> None:
@@ -243,21 +169,14 @@ def sse(name: str, data: JsonObject | str) -> bytes:
     return f"{head}data: {data if isinstance(data, str) else json.dumps(data)}\n\n".encode()
 
 
-def chunks_of(wire: Wire, asked: Asked, reply: Reply, style: Style) -> list[bytes]:
-    """Return a reply as bytes: its events, or its one body."""
-    if asked.stream:
-        return [sse(name, data) for name, data in wire.events(asked, reply, style)]
-    return [json.dumps(wire.render(asked, reply, style)).encode()]
-
-
 def pieces(content: str, size: int) -> Iterator[str]:
     """Cut a text into parts of ``size`` characters."""
     return (content[at : at + size] for at in range(0, len(content), size))
 
 
-def size(request: Request, upto: int | None = None) -> int:
-    """Return the characters of the messages before ``upto`` and of the tools."""
-    turns = request.messages[:upto]
+def size(request: Request) -> int:
+    """Return the characters of the messages and of the tools."""
+    turns = request.messages
     calls = [call for turn in turns for call in turn.calls]
     total = sum(len(turn.text) for turn in turns) + sum(
         len(call.arguments) + len(call.name) for call in calls
@@ -272,21 +191,4 @@ def counts(asked: Asked, reply: Reply) -> Counts:
     written = len(reply.text) + len(reply.reasoning) + sum(len(call.arguments) for call in reply.calls)
     output = used.output_tokens or max(1, written // 4)
     reasoning = min(output, used.reasoning_tokens or len(reply.reasoning) // 4)
-    if used.cached_tokens or used.written_tokens:
-        return Counts(sent, output, used.cached_tokens, used.written_tokens, reasoning)
-    return Counts(sent, output, *_cache(asked, sent), reasoning)
-
-
-def _cache(asked: Asked, sent: int) -> tuple[int, int]:
-    """Read and written: as if the request before this one in its conversation had been asked a moment ago."""
-    turns = [at for at, m in enumerate(asked.request.messages) if m.role is Role.ASSISTANT]
-    before = size(asked.request, turns[-1]) // 4 if turns else 0
-    if asked.marked is None:
-        cached = min(before, sent) // 128 * 128
-        return (cached if cached >= LEAST_CACHED else 0), 0
-    marked = min(asked.marked // 4, sent)
-    if marked < LEAST_CACHED:
-        return 0, 0
-    read = min(before, marked)
-    read = read if read >= LEAST_CACHED else 0
-    return read, marked - read
+    return Counts(sent, output, used.cached_tokens, used.written_tokens, reasoning)

@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequen
 from typing import Any
 
 from dgm.messages import Reply, Stop, ToolCall
+from tests.support.wire_server.endpoints import Wire, chunks_of
 from tests.support.wire_server.faults import Kind, Rule
-from tests.support.wire_server.protocol import ANTHROPIC, Asked, Refused, Style, Wire, chunks_of, sse
+from tests.support.wire_server.protocol import ANTHROPIC, EMPTY, REFUSED, Asked, Refused, sse
 
 JSON = "application/json"
 EVENTS = "text/event-stream; charset=utf-8"
@@ -144,7 +145,7 @@ async def _drip(
     await call.part(b"", last=True)
 
 
-async def spoil(call: Exchange, wire: Wire, asked: Asked, rule: Rule, style: Style) -> None:
+async def spoil(call: Exchange, wire: Wire, asked: Asked, rule: Rule, piece: int) -> None:
     """Send what the fault makes of an answer."""
     failure = Refused(529 if wire.vendor == ANTHROPIC else 500, "The server had a problem.")
     try:
@@ -156,28 +157,25 @@ async def spoil(call: Exchange, wire: Wire, asked: Asked, rule: Rule, style: Sty
                 await call.end(reset=True)
             case Kind.HTML:
                 await call.whole(PAGE, kind="text/html; charset=utf-8")
-            case Kind.EMPTY | Kind.REFUSAL if not asked.stream:
-                empty = rule.kind is Kind.EMPTY
-                await call.whole(wire.empty(asked) if empty else wire.refusal(asked, style))
             case Kind.EMPTY | Kind.REFUSAL:
-                events = wire.empty_events if rule.kind is Kind.EMPTY else wire.refusal_events
-                await call.start(EVENTS)
-                await call.part(b"".join(sse(*event) for event in events(asked, style)), last=True)
+                reply = EMPTY if rule.kind is Kind.EMPTY else REFUSED
+                content = b"".join(chunks_of(wire, asked, reply, piece))
+                await call.whole(content, kind=EVENTS if asked.stream else JSON)
             case Kind.MALFORMED:
-                await _send_malformed(call, wire, asked, style)
+                await _send_malformed(call, wire, asked, piece)
             case Kind.ERROR_EVENT if not asked.stream:
                 await call.error(wire.vendor, failure)
             case _:
-                await _break_off(call, wire, asked, rule, style, failure)
+                await _break_off(call, wire, asked, rule, piece, failure)
     except Gone:
         return
 
 
 async def _break_off(
-    call: Exchange, wire: Wire, asked: Asked, rule: Rule, style: Style, failure: Refused
+    call: Exchange, wire: Wire, asked: Asked, rule: Rule, piece: int, failure: Refused
 ) -> None:
     """Send half of an answer, and then what the fault says."""
-    chunks = chunks_of(wire, asked, UNFINISHED, style)
+    chunks = chunks_of(wire, asked, UNFINISHED, piece)
     content = b"".join(chunks)
     # Half of the events of a stream, so that the last one is complete, as when a provider's process dies.
     half = b"".join(chunks[: len(chunks) // 2]) if asked.stream else content[: len(content) // 2]
@@ -197,8 +195,8 @@ async def _break_off(
             await call.end(reset=False)
 
 
-async def _send_malformed(call: Exchange, wire: Wire, asked: Asked, style: Style) -> None:
-    chunks = chunks_of(wire, asked, UNFINISHED, style)
+async def _send_malformed(call: Exchange, wire: Wire, asked: Asked, piece: int) -> None:
+    chunks = chunks_of(wire, asked, UNFINISHED, piece)
     if not asked.stream:
         await call.whole(b"{'id': undefined, " + chunks[0][1:])
         return

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,8 +20,9 @@ from dgm.cli.agent import _show_ablation
 from dgm.config import Settings
 from dgm.domain import Usage
 from dgm.errors import UserError
+from dgm.evaluation.ablation import Effect, PartEffect
 from dgm.models.pricing import Price, TokenRates
-from dgm.views.own_agent import AblationView, PartView
+from dgm.views.own_agent import AblationView
 from dgm.views.values import UsageView
 
 MANIFEST = '[agent]\ncommand = ["run"]\ncheck = ["check"]\n'
@@ -107,11 +109,11 @@ def test_the_work_and_its_price_are_described():
 
 
 def test_every_part_has_a_row(capsys):
-    hurts = PartView(
-        part="CLAUDE.md#Tone", effect="hurts", tokens=12, pairs=20, tasks=20, with_part=5, without_part=15,
+    hurts = PartEffect(
+        part="CLAUDE.md#Tone", effect=Effect.HURTS, tokens=12, pairs=20, tasks=20, with_part=5, without_part=15,
         difference=-0.5, interval=(-0.7, -0.2), p=0.0123,
     )  # fmt: skip
-    needed = hurts.model_copy(update={"part": "run.md", "effect": "needed to start"})
+    needed = replace(hurts, part="run.md", effect=Effect.NEEDED)
     view = AblationView(
         folder="f", benchmark="b", version="1", split="search", model=None, tasks=20, attempts=1, ended="", message="",
         missing=0, agents=(), comparison=None, spend=UsageView.of(Usage()), parts=(hurts, needed), tasks_to_show=60,

@@ -5,14 +5,12 @@ import json
 import pytest
 
 import dgm
-from dgm.api.cleaning import remove_runs
-from dgm.api.machine import check_providers
+from dgm.api.machine import check_providers, remove_runs
 from dgm.cli.main import main
 from dgm.config import Settings, resolve
 from dgm.config.listing import NAME, list_settings
 from dgm.errors import UserError
-from dgm.models import local_servers
-from dgm.models.local_servers import USUAL
+from dgm.models.auto import USUAL, probe_servers
 from tests.support.runs.made import make_run
 from tests.unit.models.test_local_servers import MODELS, server
 
@@ -83,7 +81,7 @@ def test_servers_that_answer_are_listed_with_some_models():
 
 def test_real_server_is_asked_for_its_list_and_nothing_else():
     with server(json.dumps(MODELS).encode()) as (url, asked):
-        check_providers(lambda urls: local_servers.probe([url]), lambda provider: None)
+        check_providers(lambda urls: probe_servers([url]), lambda provider: None)
     assert set(asked) == {"/v1/models"}
 
 

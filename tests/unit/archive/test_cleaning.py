@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dgm.api.cleaning import clean_runs, remove_runs
+from dgm.api.machine import clean_runs, remove_runs
 from dgm.archive.adopt import verify
 from dgm.archive.cleanup import FILE, FOLDER, OBJECT, clean_run, find_dead_drafts, remove_run
 from dgm.archive.run import Run

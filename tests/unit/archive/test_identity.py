@@ -1,6 +1,5 @@
 """Everything that leaves an archive says of which run, policy and seed it is."""
 
-import json
 import xml.etree.ElementTree as ET
 
 import networkx
@@ -47,8 +46,3 @@ def test_a_repository_describes_itself(run, tmp_path):
 def test_a_picture_describes_itself(run):
     root = ET.fromstring(Drawing("curves", 10, 10).file(str(identity_of(run))))
     assert [each.text for each in root if each.tag.endswith("desc")] == ["run one, policy hgm, seed 7"]
-
-
-def test_documents_keep_seed_for_the_seed_agent(run):
-    said = json.dumps(identity_of(run).beside_seed_agent())
-    assert json.loads(said) == {"run": "one", "policy": "hgm", "run_seed": 7}

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from dgm.archive.history import writer
 from dgm.archive.lock import WriterLock, describe_this_process, is_locked, parse_holder
+from dgm.archive.run import writer
 from dgm.errors import ArchiveBusy
 
 HOLD = """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dgm.archive.merging import Conflict, ConflictKind, find_unsettled, merge_snapshots
+from dgm.archive.repository import Conflict, ConflictKind, find_unsettled, merge_snapshots
 from dgm.archive.snapshots import FILE, LINK, PROGRAM, tree_id
 from dgm.domain import Entry, Snapshot
 

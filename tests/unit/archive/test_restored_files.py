@@ -2,7 +2,7 @@
 
 import pytest
 
-from dgm.benchmarks.results import is_restored
+from dgm.benchmarks.sandbox_runner import matches
 
 
 @pytest.mark.parametrize(
@@ -20,4 +20,4 @@ from dgm.benchmarks.results import is_restored
     ],
 )
 def test_a_pattern_with_a_slash_is_a_path_and_any_other_a_name(name, pattern, restored):
-    assert is_restored(name, [pattern]) is restored
+    assert matches(name, [pattern]) is restored

@@ -27,12 +27,9 @@ from dgm.benchmarks.verification import verify_with_notes
 from dgm.domain import Entry, TaskId, Verdict
 from dgm.errors import UserError
 from dgm.protocols import Grade
-from tests.support.folder_sandbox import FolderEngine
 from tests.support.golden.suite import TABLE, TABLE_FAIL
-from tests.support.golden.unit_cheats import READS_THE_LINE
 from tests.support.named_suite import TASK as NAMED
 from tests.support.named_suite import PythonFolders, make_named_suite
-from tests.support.suite_on_disk import TASK, library, make_suite
 
 HEAD = "import unittest\n\n\nclass Grams(unittest.TestCase):\n    def test_a(self):\n"
 BODIES = [
@@ -374,9 +371,3 @@ class TestOnRealProcesses:
         found = asyncio.run(verify_with_notes(suite, NAMED, {}))
         assert found.defects == []
         assert found.notes == ["graded with changed values: 4 of 4 tests that a fix must pass"]
-
-    def test_unittest_classes_are_checked(self, tmp_path):
-        suite = SuiteBenchmark(make_suite(tmp_path / "tiny"), FolderEngine(tmp_path / "sandboxes"))
-        graded = asyncio.run(suite.grade(TASK, library(READS_THE_LINE), {}))
-        assert graded.reason.startswith("tampering: tests/test_hidden_double.py::Double::test_")
-        assert asyncio.run(suite.grade(TASK, suite.reference(TASK), {})).verdict is Verdict.RESOLVED

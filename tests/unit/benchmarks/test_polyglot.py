@@ -7,10 +7,10 @@ from collections import Counter
 
 import pytest
 
-from dgm.benchmarks.context import BenchmarkContext
+from dgm.benchmarks.formats import BenchmarkContext
 from dgm.benchmarks.polyglot import PolyglotBenchmark, open_polyglot, passing_stubs, require_recipe
+from dgm.benchmarks.polyglot_exercises import TRACKS as LANGUAGES
 from dgm.benchmarks.polyglot_exercises import read_exercises, split_names
-from dgm.benchmarks.polyglot_tracks import TRACKS as LANGUAGES
 from dgm.config import BenchmarksSettings, PolyglotSettings
 from dgm.domain import Split, TaskId, Verdict
 from dgm.errors import UserError

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from dgm.benchmarks.polyglot_source import exercises_folder, is_address
+from dgm.benchmarks.polyglot import exercises_folder, is_address
 from dgm.errors import Infrastructure, UserError
 
 pytestmark = pytest.mark.starts_processes

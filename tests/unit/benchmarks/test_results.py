@@ -127,7 +127,6 @@ def test_a_command_without_a_result_shows_why(more, reason):
         ("no XML", "is no XML"),
         ("<!DOCTYPE a><testsuite/>", "document type"),
         (" <?xml version='1.0'?><!-- x --><!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>", "document type"),
-        ("<a>" * 200, "nests deeper"),
         ("<a/>" * 1_000_001, "longer than any tool writes"),
     ],
 )

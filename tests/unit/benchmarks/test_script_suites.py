@@ -3,7 +3,7 @@
 import pytest
 
 from dgm.benchmarks.environments import Environment, check_tool, read_environments
-from dgm.benchmarks.languages import RUNNERS
+from dgm.benchmarks.languages import RUNNERS, Language
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.errors import UserError
 from tests.support.folder_sandbox import FolderEngine
@@ -74,10 +74,10 @@ def test_another_tool_is_another_version(tmp_path):
     ("text", "message"),
     [
         ('node = "v20"\n', "'v20' is not a version such as '20'"),
-        ('node = "20"\npython = "3.11"\n', "keep one of command, node, go, python"),
-        ('command = true\nnode = "20"\n', "keep one of command, node, go, python"),
+        ('node = "20"\npython = "3.11"\n', "keep one of command, python, node, go"),
+        ('command = true\nnode = "20"\n', "keep one of command, python, node, go"),
         ('go = "go1.19"\n', "'go1.19' is not a version such as '1.23'"),
-        ('go = "1.19"\npython = "3.11"\n', "keep one of command, node, go, python"),
+        ('go = "1.19"\npython = "3.11"\n', "keep one of command, python, node, go"),
         ("", "python"),
     ],
 )
@@ -94,7 +94,9 @@ def test_an_environment_is_for_one_program(tmp_path, text, message):
     [(("18", "x86_64"), "made for node 20, but"), (("20", "aarch64"), "machine code for x86_64")],
 )
 def test_packages_for_another_node_or_machine_are_refused(tmp_path, found, message):
-    environment = Environment("0" * 16, tmp_path / "packages", "", "x86_64", (".",), (), "20")
+    environment = Environment(
+        "0" * 16, tmp_path / "packages", Language.JAVASCRIPT, "20", "x86_64", (".",), ()
+    )
     check_tool(environment, ("20", "x86_64"), "node")
     with pytest.raises(UserError, match=message):
         check_tool(environment, found, "node")

@@ -30,23 +30,10 @@ def test_empty_patch_is_unresolved_without_a_sandbox(tmp_path, patch):
     assert (grade(suite, patch).verdict, grade(suite, patch).reason) == (Verdict.UNRESOLVED, "empty patch")
 
 
-def test_half_a_fix_scores_its_share(suite):
-    graded = grade(suite, library("def double(number):\n    return 4 if number == 2 else number * 3\n"))
-    assert (graded.verdict, graded.score) == (Verdict.UNRESOLVED, 0.5)
-    assert graded.failed == ("tests/test_hidden_double.py::Double::test_five",)
-    assert graded.reason == "1 of 2 tests still fail"
-
-
 def test_each_grading_has_a_sandbox_of_its_own(suite, tmp_path):
     grade(suite, suite.reference(TASK))
     grade(suite, suite.reference(TASK))
     assert suite._engine.opened == 2
-
-
-def test_syntax_error_is_unresolved_and_in_the_log(suite):
-    graded = grade(suite, library("def double(number)\n    return number * 2\n"))
-    assert (graded.verdict, graded.passed) == (Verdict.UNRESOLVED, ())
-    assert b"SyntaxError" in graded.log
 
 
 def test_log_is_bounded_and_shows_both_ends(suite):
@@ -56,11 +43,13 @@ def test_log_is_bounded_and_shows_both_ends(suite):
     assert b"6 failed" in graded.log
 
 
-def test_log_quotes_no_line_of_a_hidden_test(suite):
+def test_a_log_quotes_no_hidden_line_and_agents_learn_no_value_that_was_wanted(suite):
     graded = grade(suite, library("def double(number):\n    return 1\n"))
     assert b"Double.test_five" in graded.log
     assert b"AssertionError: 1 != 4" in graded.log
     assert b"self.assertEqual(double(5)" not in graded.log
+    assert graded.shown.startswith(b"FAILED tests/test_hidden_double.py::Double::test_two  AssertionError\n")
+    assert b"4" not in graded.shown
 
 
 THIEF = """import glob, os
@@ -96,12 +85,6 @@ def test_agents_learn_names_kinds_and_their_own_lines(suite):
         + b"FAILED tests/test_hidden_double.py::Double::test_five  KeyError\n"
         + line
     )
-
-
-def test_agents_learn_nothing_of_the_value_that_an_assertion_wanted(suite):
-    graded = grade(suite, library("def double(number):\n    return 1\n"))
-    assert graded.shown.startswith(b"FAILED tests/test_hidden_double.py::Double::test_two  AssertionError\n")
-    assert b"4" not in graded.shown
 
 
 MAKES_KIND = """import glob
@@ -144,6 +127,8 @@ def test_lines_are_those_of_the_patch_and_not_what_it_makes_of_them(suite):
 
 def test_a_syntax_error_is_shown_with_its_line(suite):
     graded = grade(suite, library("def double(number)\n    return number * 2\n"))
+    assert (graded.verdict, graded.passed) == (Verdict.UNRESOLVED, ())
+    assert b"SyntaxError" in graded.log
     assert b"test_two  SyntaxError\n    sums/__init__.py:1: def double(number)\n" in graded.shown
 
 
@@ -155,10 +140,6 @@ def test_what_is_shown_of_failures_is_bounded():
 
 def problems(suite):
     return asyncio.run(verify(suite, TASK, {}))
-
-
-def test_sound_task_has_no_problem(suite):
-    assert problems(suite) == []
 
 
 def test_task_whose_reference_does_nothing_is_told(suite, tmp_path):

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from dgm.benchmarks import swebench_rows
-from dgm.benchmarks.context import BenchmarkContext
+from dgm.benchmarks.formats import BenchmarkContext
 from dgm.benchmarks.swebench import open_swebench
 from dgm.benchmarks.swebench_images import Store, ensure, tag_of
 from dgm.benchmarks.swebench_rows import load

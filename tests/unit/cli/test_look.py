@@ -56,6 +56,16 @@ def test_json_is_a_view_and_text_is_plain(
     assert out and "\x1b" not in out
 
 
+def test_a_run_goes_before_an_agent_folder_of_its_name(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / folder.name).mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DGM_ARCHIVE", str(folder.parent))
+    code, out, _ = dgm(capsys, "status", folder.name, "--json")
+    assert (code, RunView.model_validate_json(out).run) == (0, folder.name)
+
+
 def test_events_are_printed_and_a_finished_log_is_not_followed(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -74,8 +84,8 @@ def test_ctrl_c_ends_following_quietly(
     def press(_: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dgm.archive.history.writer", lambda _: object())
-    monkeypatch.setattr("dgm.archive.history.time.sleep", press)
+    monkeypatch.setattr("dgm.archive.run.writer", lambda _: object())
+    monkeypatch.setattr("dgm.archive.run.time.sleep", press)
     code, out, err = dgm(capsys, "show", folder, "--follow")
     assert (code, len(out.splitlines()), err) == (0, 10, "")
 

@@ -8,11 +8,11 @@ import sys
 import pytest
 
 from dgm.cli.main import main
-from dgm.cli.spending import (
+from dgm.cli.watching import (
     FirstCosts,
+    TerminalWatcher,
     spending_question,
 )
-from dgm.cli.watching import TerminalWatcher
 from dgm.config import resolve
 from dgm.domain import Budget
 from dgm.errors import UserError

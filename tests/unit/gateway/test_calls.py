@@ -32,23 +32,6 @@ async def test_reply_reaches_the_agent_and_the_account(tmp_path):
     assert model.asked[0].model == "scripted"
 
 
-async def test_calls_are_journaled_once_each_under_their_number(tmp_path):
-    journal = MemoryJournal()
-    async with talking(gateway(tmp_path / "g", journal=journal)) as (_, _, http):
-        await asyncio.gather(*(ask(http) for _ in range(8)))
-    assert sorted(journal.paid, key=lambda key: key.number) == [CallKey(ACTION, n) for n in range(1, 9)]
-
-
-async def test_paid_reply_is_served_without_asking_the_model(tmp_path):
-    journal, model = MemoryJournal(), Script(Reply("new"))
-    journal.already(Reply("paid", usage=Usage(1, 2, 3)))
-    async with talking(gateway(tmp_path / "g", model, journal)) as (_, lease, http):
-        first, second = await ask(http), await ask(http)
-    assert [body["choices"][0]["message"]["content"] for _, body in (first, second)] == ["paid", "new"]
-    assert len(model.asked) == 1
-    assert lease.usage.calls == 1
-
-
 def texts(answers):
     return [body["choices"][0]["message"]["content"] for _, body in answers]
 
@@ -75,15 +58,6 @@ async def test_dry_run_is_neither_journaled_nor_served_from_the_journal(tmp_path
                 _, body = await ask(http)
     assert body["choices"][0]["message"]["content"] == "hello"
     assert list(journal.paid) == [CallKey(ACTION, 1)]
-
-
-async def test_calls_beyond_the_limit_are_refused(tmp_path):
-    model = Script()
-    async with talking(gateway(tmp_path / "g", model, limits=CallLimits(calls=2))) as (_, lease, http):
-        answers = [await ask(http) for _ in range(4)]
-    assert [status for status, _ in answers] == [200, 200, 403, 403]
-    assert answers[3][1]["error"]["code"] == "action_limit_exceeded"
-    assert (len(model.asked), lease.calls, lease.refusals) == (2, 2, 2)
 
 
 async def test_tokens_beyond_the_limit_are_refused(tmp_path):
@@ -143,20 +117,6 @@ async def test_calls_that_may_be_billed_outlive_their_lease_and_are_recorded(tmp
         await http.aclose()
     # One was at the provider, two had not begun.
     assert (statuses, model.cancelled, len(journal.paid)) == ([200, 401, 401], 0, 1)
-
-
-async def test_call_of_an_agent_that_hung_up_is_journaled(tmp_path):
-    model, journal = Slow(), MemoryJournal()
-    async with gateway(tmp_path / "g", model, journal) as opened:
-        with opened.lend(ACTION, "solve") as lease:
-            async with client(opened, lease.token) as http:
-                call = asyncio.create_task(ask(http))
-                while not model.waiting:
-                    await asyncio.sleep(0.01)
-                call.cancel()
-            model.go.set()
-            while not journal.paid:
-                await asyncio.sleep(0.01)
 
 
 async def test_model_that_cannot_be_reached_fails_the_lease(tmp_path):

@@ -37,31 +37,6 @@ def test_every_wish_for_the_model_is_carried():
     assert request.tools[0].parameters == SCHEMA
 
 
-REFUSED = {
-    "functions": ({"functions": [{"name": "f"}]}, "no counterpart"),
-    "function_call": ({"function_call": "auto"}, "no counterpart"),
-    "json answers": ({"response_format": {"type": "json_object"}}, "response_format"),
-    "logprobs": ({"logprobs": True}, "logprobs has no counterpart"),
-    "true is not one": ({"n": True}, "n must be a whole number"),
-    "spoken answers": ({"audio": {"voice": "x"}}, "audio is not offered"),
-    "custom tool": ({"tools": [{"type": "custom", "custom": {"name": "c"}}]}, "no tools of a provider"),
-    "sound": (
-        {"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}]},
-        "files and media, by URL or inline",
-    ),
-    "file": ({"messages": [{"role": "user", "content": [{"type": "file", "file": {}}]}]}, "not 'file'"),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_is_not_carried_is_refused_in_clear_words(name):
-    body, words = REFUSED[name]
-    with pytest.raises(BadRequest) as caught:
-        parse(**body)
-    assert words in str(caught.value)
-    assert caught.value.status == 400
-
-
 def test_infinite_number_within_a_schema_is_refused():
     with pytest.raises(BadRequest):
         parse_document(

@@ -5,8 +5,8 @@ import pytest
 from dgm.archive.events import CallRefused
 from dgm.config import Settings
 from dgm.domain import SEED, ActionId, AgentId, Budget, Entry, Evaluate, TaskId
+from dgm.gateway.allowed import LEFT_OUT
 from dgm.gateway.journal import RunJournal
-from dgm.gateway.leaving_out import LEFT_OUT
 from dgm.views.run import FailuresView
 from tests.support.runs.builder import RunBuilder, create_run, make_config
 

@@ -5,9 +5,8 @@ import json
 import pytest
 
 from dgm.gateway import allowed
-from dgm.gateway.allowed import BadRequest
+from dgm.gateway.allowed import BadRequest, collect_left_out
 from dgm.gateway.answering import without_long_name
-from dgm.gateway.leaving_out import collect_left_out
 from dgm.gateway.translation import parse_call
 from dgm.messages import WireProtocol
 from dgm.wires import WIRES

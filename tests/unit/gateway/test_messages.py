@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from dgm.gateway.allowed import BadRequest
 from dgm.messages import Message, Reply, Role, ToolCall
 from dgm.wires import MESSAGES
 from tests.support.gateway import wire_bench
@@ -61,42 +60,6 @@ def test_every_wish_for_the_model_is_carried():
 )
 def test_wish_for_thinking_becomes_one_word(body, effort):
     assert parse(**body).request.effort == effort
-
-
-REFUSED = {
-    "remote servers": ({"mcp_servers": [{"type": "url", "url": "http://example.org"}]}, "mcp_servers"),
-    "container": ({"container": "c"}, "container is not offered"),
-    "form of the answer": ({"output_config": {"format": {"type": "json_schema"}}}, "output_config.format"),
-    "betas": ({"betas": ["x"]}, "betas is not offered"),
-    "web search": (
-        {"tools": [{"type": "web_search_20250305", "name": "web_search"}]},
-        "'web_search_20250305'",
-    ),
-    "code execution": (
-        {"tools": [{"type": "code_execution_20250825", "name": "c"}]},
-        "no tools of a provider",
-    ),
-    "built-in shell": ({"tools": [{"type": "bash_20250124", "name": "bash"}]}, "only functions"),
-    "image": (
-        said({"type": "image", "source": {"type": "url", "url": "http://example.org/a.png"}}),
-        "of the type 'url'",
-    ),
-    "document": (said({"type": "document", "source": {}}), "files and media, by URL or inline"),
-    "search result": (said({"type": "search_result"}), "'search_result'"),
-    "call of a provider's tool": (said({"type": "server_tool_use"}, role="assistant"), "'server_tool_use'"),
-    "prefilled answer": (
-        {"messages": [USER, {"role": "assistant", "content": "It is ("}]},
-        "to go on within it",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_is_not_carried_is_refused_in_clear_words(name):
-    body, words = REFUSED[name]
-    with pytest.raises(BadRequest) as caught:
-        parse(**body)
-    assert words in str(caught.value)
 
 
 @pytest.mark.parametrize(

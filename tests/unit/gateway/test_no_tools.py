@@ -23,7 +23,7 @@ from dgm.messages import (
     WireRequest,
 )
 from dgm.models.builtin import RecordedModel
-from tests.support.gateway.bench import ACTION, MemoryJournal, ask, client, gateway
+from tests.support.gateway.bench import ACTION, MemoryJournal, ask, gateway, talking
 from tests.support.gateway.wire_provider import Provider, failing, whole
 
 pytestmark = pytest.mark.slow
@@ -36,10 +36,8 @@ def work(folder: Path, model, journal):
     """What an agent gets that offers a tool, and then goes on with text; and its lease."""
 
     async def scenario():
-        async with gateway(folder, model, journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    return [await ask(http, tools=[TOOL]), await ask(http)], lease
+        async with talking(gateway(folder, model, journal)) as (_, lease, http):
+            return [await ask(http, tools=[TOOL]), await ask(http)], lease
 
     return asyncio.run(asyncio.wait_for(scenario(), 30))
 

@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from dgm.archive.volatile_text import Conditions
-from dgm.gateway.normal_form import NormalForms
+from dgm.gateway.memory import NormalForms
 from dgm.messages import Message, Request, Role, Tool, ToolCall, WireProtocol, WireRequest
 
 DAYS = Conditions(frozenset((date(2026, 11, 20), date(2026, 11, 21))))

@@ -43,15 +43,6 @@ async def test_first_token_arrives_while_the_provider_still_writes_and_the_end_o
     assert [call.reply.content for call in journal.paid.values()] == [b"".join(STREAM)]
 
 
-async def test_recorded_stream_is_told_whole_to_a_repetition_that_wants_no_stream(tmp_path):
-    journal = MemoryJournal()
-    for stream in (True, False):
-        async with talking(gateway(tmp_path / "g", Provider(streamed()), journal)) as (_, _, http):
-            answer = await http.post("/chat/completions", json=chat(stream=stream))
-    assert answer.json()["choices"][0]["message"]["content"] == "hello"
-    assert len(journal.paid) == 1
-
-
 async def test_stream_that_breaks_in_the_middle_is_broken_off_and_the_next_tries_answer_is_kept(tmp_path):
     async def answer(_request, delivery):
         delivery.pass_on(STREAM[0])

@@ -1,8 +1,5 @@
 """Responses: items become turns, answers are read by the vendor's own client, plain and streamed."""
 
-import pytest
-
-from dgm.gateway.allowed import BadRequest
 from dgm.messages import Message, Role
 from dgm.wires import RESPONSES
 from tests.support.gateway import wire_bench
@@ -90,45 +87,3 @@ def test_instructions_are_not_inherited_by_the_next_call():
     assert [message.text for message in after.messages] == ["Be long.", "go", "Hi.", "on"]
     whole = parse(input="on").after(kept)
     assert [message.text for message in whole.messages] == ["go", "Hi.", "on"]
-
-
-def part(**given):
-    return {"input": [{"role": "user", "content": [given]}]}
-
-
-REFUSED = {
-    "no input": ({"input": None}, "input must be a list"),
-    "empty input": ({"input": []}, "a list that is not empty"),
-    "image": (part(type="input_image", image_url="http://example.org/a.png"), "is an address"),
-    "file": (part(type="input_file", file_url="http://example.org/a.pdf"), "is an address"),
-    "web search": ({"tools": [{"type": "web_search"}]}, "no tools of a provider"),
-    "remote server": (
-        {"tools": [{"type": "mcp", "server_url": "http://example.org"}]},
-        "'mcp' is not offered",
-    ),
-    "call of a provider's tool": (
-        {"input": [{"type": "web_search_call", "id": "ws_1"}]},
-        "'web_search_call'",
-    ),
-    "single item": ({"input": [{"type": "item_reference", "id": "msg_1"}]}, "previous_response_id"),
-    "bare reference": ({"input": [{"id": "msg_1"}]}, "previous_response_id"),
-    "stored conversation": ({"conversation": "conv_1"}, "conversation is not offered"),
-    "stored prompt": ({"prompt": {"id": "p"}}, "prompt is not offered"),
-    "background": ({"background": True}, "background is not offered"),
-    "tool without a name": ({"tools": [{"type": "function"}]}, "a tool has no name"),
-    "tool whose name is a list": ({"tools": [{"type": "custom", "name": ["x"]}]}, "a tool has no name"),
-    "form of the answer": (
-        {"text": {"format": {"type": "json_schema", "schema": {}}}},
-        "text.format has no counterpart",
-    ),
-    "sources of a search": ({"include": ["web_search_call.action.sources"]}, "include[0]"),
-    "choice of a provider's tool": ({"tool_choice": {"type": "file_search"}}, "'file_search' is not offered"),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_is_not_carried_is_refused_in_clear_words(name):
-    body, words = REFUSED[name]
-    with pytest.raises(BadRequest) as caught:
-        parse(**body)
-    assert words in str(caught.value)

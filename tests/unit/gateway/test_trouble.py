@@ -8,7 +8,7 @@ from dgm.domain import Budget
 from dgm.errors import Infrastructure, ProviderRefuses, ProviderWaits
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.server import Gateway
-from dgm.search.outage import GatewayAvailability
+from dgm.search.loop import GatewayAvailability
 from tests.support.gateway.bench import ACTION, PRICE, MemoryJournal, chat, client
 from tests.support.gateway.wire_provider import Provider, failing, whole
 

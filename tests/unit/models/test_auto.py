@@ -6,8 +6,7 @@ import pytest
 
 from dgm.config import Settings
 from dgm.errors import UserError
-from dgm.models.auto import settle_auto
-from dgm.models.local_servers import USUAL, probe
+from dgm.models.auto import USUAL, probe_servers, settle_auto
 from dgm.models.pricing import Prices
 from tests.support.models.sections import make_settings
 from tests.unit.models.test_local_servers import MODELS, server
@@ -104,7 +103,9 @@ def test_endpoint_elsewhere_needs_a_price():
 
 def test_real_server_is_found_through_the_real_probe():
     with server(json.dumps(MODELS).encode()) as (url, _):
-        settled, _ = settle_auto(make_settings("auto", compatible={"base_url": url}), never, {}, probe)
+        settled, _ = settle_auto(
+            make_settings("auto", compatible={"base_url": url}), never, {}, probe_servers
+        )
     assert settled.model == "openai-compatible/qwen3-coder:30b"
 
 

@@ -7,8 +7,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from dgm.models import local_servers
-from dgm.models.local_servers import parse_chat_models, probe
+from dgm.models import auto
+from dgm.models.auto import parse_chat_models, probe_servers
 
 MODELS = {"object": "list", "data": [{"id": "nomic-embed-text"}, {"id": "qwen3-coder:30b"}, {"id": "llama3"}]}
 
@@ -16,7 +16,7 @@ MODELS = {"object": "list", "data": [{"id": "nomic-embed-text"}, {"id": "qwen3-c
 @pytest.fixture(autouse=True)
 def patience(monkeypatch):
     """A busy machine may hold up a server of these tests for longer than a person is made to wait."""
-    monkeypatch.setattr(local_servers, "WAIT_S", 20.0)
+    monkeypatch.setattr(auto, "WAIT_S", 20.0)
 
 
 @contextmanager
@@ -45,7 +45,7 @@ def server(body=b"", status=200):
 
 def test_answering_server_is_found_with_its_chat_models():
     with server(json.dumps(MODELS).encode()) as (url, asked):
-        assert probe([url]) == {url: ("qwen3-coder:30b", "llama3")}
+        assert probe_servers([url]) == {url: ("qwen3-coder:30b", "llama3")}
     assert asked == ["/v1/models"]
 
 
@@ -54,12 +54,12 @@ def test_answering_server_is_found_with_its_chat_models():
 )
 def test_other_servers_are_no_model_servers(body, status):
     with server(body, status) as (url, _):
-        assert probe([url]) == {}
+        assert probe_servers([url]) == {}
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:99999/v1", "http://[::1", "ftp://127.0.0.1/"])
 def test_what_is_no_address_answers_nothing(url):
-    assert probe([url]) == {}
+    assert probe_servers([url]) == {}
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,13 @@ from tests.support.wire_server import Thinking, WireServer
 
 pytestmark = pytest.mark.starts_processes
 
-CALLED = [(call.id, call.name, json.loads(call.arguments)) for call in CALLS]
+
+def read_calls(calls):
+    """Return calls with their arguments as JSON."""
+    return [(call.id, call.name, json.loads(call.arguments)) for call in calls]
+
+
+CALLED = read_calls(CALLS)
 LENGTH = Reply("It is", stop=Stop.LENGTH, usage=Usage(1, 95, 4))
 KINDS = list(itertools.product(PATHS, [False, True]))
 """Protocol of an agent, and whether it wants streams."""
@@ -81,15 +87,15 @@ def test_a_conversation_with_tools_is_the_same_on_both_sides(tmp_path, provider)
         read = [(answer.text, answer.calls, answer.stop) for answer in turns]
         assert read == [(SAYS, CALLED, "calls"), (DONE.text, [], "end"), ("It is", [], "length")], kind
         last = brain.asked[f"task {action}"]
-        heard = [(turn.role, turn.text, turn.calls, turn.call_id) for turn in last.messages]
+        heard = [(turn.role, turn.text, read_calls(turn.calls), turn.call_id) for turn in last.messages]
         assert heard == [
-            (Role.SYSTEM, SYSTEM, (), ""),
-            (Role.USER, f"task {action}", (), ""),
-            (Role.ASSISTANT, SAYS, CALLS, ""),
-            (Role.TOOL, "3", (), CALLS[0].id),
-            (Role.TOOL, "a.py", (), CALLS[1].id),
-            (Role.ASSISTANT, DONE.text, (), ""),
-            (Role.USER, GO_ON, (), ""),
+            (Role.SYSTEM, SYSTEM, [], ""),
+            (Role.USER, f"task {action}", [], ""),
+            (Role.ASSISTANT, SAYS, CALLED, ""),
+            (Role.TOOL, "3", [], CALLS[0].id),
+            (Role.TOOL, "a.py", [], CALLS[1].id),
+            (Role.ASSISTANT, DONE.text, [], ""),
+            (Role.USER, GO_ON, [], ""),
         ], kind
         assert [(tool.name, tool.parameters["required"]) for tool in last.tools] == [("bash", ["command"])]
         assert last.max_output_tokens == 1000

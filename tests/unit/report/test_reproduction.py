@@ -11,7 +11,7 @@ from dgm.api.search import settings_of_arguments
 from dgm.cli.run import run
 from dgm.config import Settings, resolve
 from dgm.domain import AgentId
-from dgm.views.reproduction import read_reproduction, run_command_text
+from dgm.views.report import read_reproduction, run_command_text
 
 
 def resolved(line: str) -> Settings:

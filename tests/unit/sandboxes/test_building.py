@@ -162,11 +162,6 @@ def test_folders_of_packages_are_shown(tmp_path):
     assert found.places == {Place("pages.example", 443)}
 
 
-def test_an_index_with_a_name_is_one(tmp_path):
-    found = read_index_settings("python", {"UV_INDEX": f"own={OWN}"}, tmp_path)
-    assert (found.env["UV_INDEX"], found.places) == (OWN, {PLACE})
-
-
 @pytest.mark.parametrize("form", ["{}", "file://{}"])
 def test_constraints_are_those_by_name(tmp_path, form):
     (tmp_path / "pins.txt").write_text("# why\ntiny==1.0\n-r /etc/passwd\nevil @ http://evil.example/x\n")

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import logging
 
 import pytest
 
@@ -175,14 +174,6 @@ def test_a_search_does_not_begin_where_no_engine_answers():
         group_of(a=FakeEngine(is_away=True), b=FakeEngine(is_away=True))
 
 
-def test_one_engine_at_two_addresses_is_said(caplog):
-    with caplog.at_level(logging.WARNING):
-        group_of(a=FakeEngine(ident="one"), b=FakeEngine(ident="one"), c=FakeEngine(ident="two"))
-    assert [record.message for record in caplog.records] == [
-        "ssh://a and ssh://b are the same engine: its processors are counted twice"
-    ]
-
-
 def test_a_recipe_is_built_once_on_each_engine():
     async def go():
         a, b = FakeEngine(), FakeEngine()
@@ -229,10 +220,3 @@ def test_an_image_that_cannot_be_made_is_an_error_that_names_the_engine():
 
     with pytest.raises(UserError, match=r"^ssh://a: no image own:1 here, and no registry offers it"):
         asyncio.run(go())
-
-
-def test_an_image_that_one_engine_lacks_is_an_error_that_names_the_engine():
-    a, b = FakeEngine(images={"own:1"}), FakeEngine()
-    group = group_of(a=a, b=b)
-    with pytest.raises(UserError, match=r"^ssh://b: no image own:1 here, "):
-        group.task_images.check("own:1")

@@ -14,59 +14,39 @@ def _machine(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
-@pytest.fixture
-def note(monkeypatch):
-    """Note the engine of a run that is on the named one."""
+FAR, CLUSTER = {"DGM_ENGINE": "ssh://me@far"}, {"DGM_ENGINE": "ray://10.0.0.1:6379"}
+SEVERAL = {"DGM_ENGINE": "ssh://a ssh://b"}
+SESSIONS = [
+    # The variables and the sandbox of each earlier session, then those of the next one, and why it is refused.
+    ([(FAR, "docker")], {}, "docker", r"^r: .* were on ssh://me@far, and now .*docker\.sock: set engine"),
+    ([(FAR, "docker")], {"DOCKER_HOST": "ssh://me@far"}, "docker", ""),
+    ([({"DOCKER_HOST": "ssh://me@far"}, "docker")], {"DGM_ENGINE": "unix://"}, "docker", ""),
+    ([({}, "docker")], {"DOCKER_HOST": "ssh://me@far"}, "docker", ""),
+    ([(SEVERAL, "docker")], {}, "docker", "were on ssh://a ssh://b, and now .*several engines"),
+    ([(SEVERAL, "docker")], {"DGM_ENGINE": "ssh://b ssh://a"}, "docker", ""),
+    ([(CLUSTER, "ray")], {}, "ray", r"^r: .* were on ray://10\.0\.0\.1:6379, .* set engine"),
+    ([(CLUSTER, "ray")], {}, "docker", ""),
+    ([(CLUSTER, "ray"), ({"DGM_ENGINE": "ray"}, "ray")], {}, "ray", ""),
+]  # fmt: skip
 
-    def note(variable, value, *, run="id", sandbox="docker"):
+
+@pytest.mark.parametrize(("earlier", "variables", "sandbox", "refusal"), SESSIONS)
+def test_a_run_does_not_move_to_another_engine_by_itself(monkeypatch, earlier, variables, sandbox, refusal):
+    for before, kind in earlier:
         with monkeypatch.context() as patched:
-            patched.setenv(variable, value)
-            note_engine(run, sandbox)
-
-    return note
-
-
-def test_a_run_does_not_move_to_another_engine_by_itself(note, monkeypatch):
-    note("DGM_ENGINE", "ssh://me@far")
-    with pytest.raises(UserError, match=r"^r: .* were on ssh://me@far, and now .*docker\.sock: set engine"):
-        check_engine("id", "r", "docker")
-    monkeypatch.setenv("DOCKER_HOST", "ssh://me@far")
-    check_engine("id", "r", "docker")
+            for name, value in before.items():
+                patched.setenv(name, value)
+            note_engine("id", kind)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    if not refusal:
+        check_engine("id", "r", sandbox)
+        return
+    with pytest.raises(UserError, match=refusal):
+        check_engine("id", "r", sandbox)
 
 
-def test_a_person_may_move_it(note, monkeypatch):
-    note("DOCKER_HOST", "ssh://me@far")
-    monkeypatch.setenv("DGM_ENGINE", "unix://")
-    check_engine("id", "r", "docker")
-
-
-def test_nothing_is_noted_of_an_engine_that_nobody_named(monkeypatch):
-    note_engine("id", "docker")
-    monkeypatch.setenv("DOCKER_HOST", "ssh://me@far")
-    check_engine("id", "r", "docker")
-
-
-def test_a_run_on_several_engines_goes_on_with_all_of_them(note, monkeypatch):
-    note("DGM_ENGINE", "ssh://a ssh://b")
-    with pytest.raises(UserError, match=r"were on ssh://a ssh://b, and now .*several engines"):
-        check_engine("id", "r", "docker")
-    monkeypatch.setenv("DGM_ENGINE", "ssh://b ssh://a")
-    check_engine("id", "r", "docker")
-
-
-def test_the_id_of_a_run_is_no_path(note, tmp_path):
-    note("DGM_ENGINE", "ssh://me@far", run="../../outside")
+def test_the_id_of_a_run_is_no_path(tmp_path, monkeypatch):
+    monkeypatch.setenv("DGM_ENGINE", "ssh://me@far")
+    note_engine("../../outside", "docker")
     assert not (tmp_path / "outside").exists()
-
-
-def test_a_run_does_not_move_to_another_cluster_by_itself(note):
-    note("DGM_ENGINE", "ray://10.0.0.1:6379", sandbox="ray")
-    with pytest.raises(UserError, match=r"^r: .* were on ray://10\.0\.0\.1:6379, .* set engine"):
-        check_engine("id", "r", "ray")
-    check_engine("id", "r", "docker")
-
-
-def test_a_run_that_a_person_moved_to_this_machines_cluster_stays_there(note):
-    note("DGM_ENGINE", "ray://10.0.0.1:6379", sandbox="ray")
-    note("DGM_ENGINE", "ray", sandbox="ray")
-    check_engine("id", "r", "ray")

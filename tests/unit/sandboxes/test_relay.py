@@ -164,16 +164,6 @@ def test_too_many_connections_are_reset(tmp_path):
     assert scripted(tmp_path, ignore, play) == [(STREAMS, RESET, b""), (STREAMS + 1, RESET, b"")]
 
 
-def test_frames_of_connections_that_are_gone_are_left_aside(tmp_path):
-    async def play(pipe, carrying):
-        pipe.said.put_nowait(packed((3, DATA, b"x"), (3, END, b""), (3, RESET, b""), (9, PING, b"")))
-        pipe.said.put_nowait(packed((4, OPEN, b""), (4, DATA, b"here")))
-        await until(lambda: (4, DATA, b"here") in pipe.frames())
-        return pipe.frames()
-
-    assert {frame.number for frame in scripted(tmp_path, echo, play)} == {4}
-
-
 def test_what_is_no_frame_ends_the_relay(tmp_path):
     async def play(pipe, carrying):
         pipe.said.put_nowait(packed((1, OPEN, b"")) + b"\xff" * 40)
@@ -282,18 +272,6 @@ def test_many_times_the_window_passes_both_ways_unchanged(tmp_path):
             return found, near.recv(1)
 
     assert carried(tmp_path, echo, play) == (sent, b"")
-
-
-def test_bytes_come_while_the_connection_stays_open(tmp_path):
-    def play(path):
-        said = []
-        with connected(path) as near:
-            for word in (b"one", b"two", b"three"):
-                near.sendall(word)
-                said.append(near.recv(100))
-        return said
-
-    assert carried(tmp_path, echo, play) == [b"one", b"two", b"three"]
 
 
 def test_readers_that_stall_stop_nobody_else(tmp_path):

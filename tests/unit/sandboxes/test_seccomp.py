@@ -91,14 +91,6 @@ def test_the_list_and_the_table_know_the_same_calls():
 
 
 @machines
-def test_no_door_to_the_kernel_is_open(machine):
-    known = numbers(machine)
-    refused = [name for name in DOORS.split() if name in known]
-    assert {decide(machine, known[name]) for name in refused} == {REFUSE | errno.EPERM}
-    assert len(refused) > 50
-
-
-@machines
 def test_a_sandbox_is_examined_for_every_call_that_is_refused(machine):
     known = numbers(machine)
     tried = attempts_on(machine)
@@ -109,11 +101,6 @@ def test_a_sandbox_is_examined_for_every_call_that_is_refused(machine):
     assert {number for _, number, _ in tried} >= set(known.values()) - {
         known[name] for name in plainly_allowed() if name in known
     } - {known["socketpair"]}
-
-
-def test_calls_of_one_number_everywhere_are_tried_on_an_unknown_machine():
-    assert {"io_uring_setup", "pidfd_getfd"} <= {name for name, *_ in attempts_on("riscv64")}
-    assert min(number for _, number, _ in attempts_on("riscv64")) >= 424
 
 
 @machines

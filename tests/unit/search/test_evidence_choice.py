@@ -7,8 +7,7 @@ from random import Random
 import pytest
 
 from dgm.archive.events import ActionStarted, RunStarted, TaskGraded
-from dgm.archive.history import evaluations_of
-from dgm.archive.run import Run
+from dgm.archive.run import Run, evaluations_of
 from dgm.config import Settings
 from dgm.domain import (
     ActionId,

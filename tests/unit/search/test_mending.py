@@ -8,8 +8,7 @@ from dgm.archive.events import (
     TaskGraded,
     VerdictWithdrawn,
 )
-from dgm.archive.history import evaluations_of
-from dgm.archive.run import Run, diff_tables, format_assignments, merge_tables
+from dgm.archive.run import Run, diff_tables, evaluations_of, format_assignments, merge_tables
 from dgm.config import Settings, resolve
 from dgm.domain import SEED, ActionId, Evaluate, Evaluation, Expand, Usage, Verdict
 from dgm.errors import ArchiveCorrupt
@@ -22,7 +21,7 @@ from dgm.search.start import (
     settings_of,
     withdraw_refused_verdicts,
 )
-from dgm.views.reproduction import read_reproduction
+from dgm.views.report import read_reproduction
 from dgm.views.tasks import TaskView
 from tests.support.runs.paid import TASKS, PaidRun
 

@@ -3,7 +3,7 @@
 import pytest
 
 from dgm.domain import ActionId
-from dgm.search.outage import Backoff
+from dgm.search.loop import Backoff
 
 A, B = ActionId(1), ActionId(2)
 

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager, nullcontext
 import pytest
 
 from dgm.analysis.budgets import Reason
-from dgm.archive.history import state
 from dgm.archive.live import stop_run
+from dgm.archive.run import state
 from dgm.search.loop import AT_ONCE, LoopHooks, Search, perform_until_stopped
 from dgm.search.prepare import RunController
 from tests.support.runs.approving import Maker, Plan, founded, settings

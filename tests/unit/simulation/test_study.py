@@ -30,7 +30,7 @@ def rows_of(study, results, reference="hgm"):
 @pytest.mark.slow
 @pytest.mark.starts_processes
 def test_processes_give_the_same_results_as_one():
-    trials = list(STUDY.trials())[:4]
+    trials = list(STUDY.trials())[:2]
     assert dict(perform_all(trials, 1)) == dict(perform_all(trials, 2))
     with pytest.raises(UserError, match="unknown family"):
         list(perform_all([Trial("hgm", "nix", 1)] * 2, 2))

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from dgm.benchmarks.environments import Environment
-from dgm.gateway.lease import CallLimits
-from dgm.gateway.model_names import ModelNames
+from dgm.benchmarks.languages import Language
+from dgm.gateway.lease import CallLimits, ModelNames
 from dgm.meta.contract import Contract
 from dgm.protocols import Job, JobKind
 from dgm.worker.supplies import Supply, job_terms, launch_record
@@ -44,10 +44,8 @@ def test_instructions_are_hidden_in_a_task_and_not_in_the_agents_own_source(kind
     assert json.loads(launch_record(job, contract, Supply(), "", "", ""))["hidden"] == hidden
 
 
-def command_of(**language):
-    environment = Environment(
-        "0" * 16, Path("/packages"), machine="", roots=(".",), requirements=(), **language
-    )
+def command_of(language):
+    environment = Environment("0" * 16, Path("/packages"), language, "1.19", "", (".",), ())
     job = Job(
         kind=JobKind.SOLVE,
         problem="",
@@ -66,13 +64,13 @@ def command_of(**language):
 @pytest.mark.parametrize(
     ("language", "told"),
     [
-        ({"python": "3.11"}, "DGM_TASK_PATHS=/work/repo:/opt/dgm-environment"),
-        ({"python": "", "node": "20"}, "DGM_TASK_PATHS=/node_modules/.dgm"),
-        ({"python": "", "go": "1.19"}, "GOMODCACHE=/opt/dgm-environment/mod"),
+        (Language.PYTHON, "DGM_TASK_PATHS=/work/repo:/opt/dgm-environment"),
+        (Language.JAVASCRIPT, "DGM_TASK_PATHS=/node_modules/.dgm"),
+        (Language.GO, "GOMODCACHE=/opt/dgm-environment/mod"),
     ],
 )
 def test_each_language_has_its_own_variables(language, told):
-    first, *given = command_of(**language)
+    first, *given = command_of(language)
     assert first == "env"
     assert told in given
-    assert ("GOPROXY=off" in given) == ("go" in language)
+    assert ("GOPROXY=off" in given) == (language is Language.GO)

@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 from dgm.archive.events import ActionStarted, RunStarted
-from dgm.archive.merging import merge_snapshots
-from dgm.archive.repository import patch
+from dgm.archive.repository import merge_snapshots, patch
 from dgm.archive.run import Run
 from dgm.config import GateSettings
 from dgm.domain import ActionId, AgentId, Born, Budget, Entry, Expand, Tally

@@ -11,14 +11,13 @@ from dgm.benchmarks.mining.bugs import (
     TRIES,
     CoverageMap,
     Ground,
-    PlacedBug,
     bug_id,
     choose_bugs,
     choose_pairs,
     place_bugs,
 )
 from dgm.benchmarks.mining.journal import MiningJournal
-from dgm.benchmarks.mining.validation import Workbench
+from dgm.benchmarks.mining.validation import Validated, Workbench
 from dgm.domain import Entry
 
 WANTED = 6
@@ -30,7 +29,7 @@ def ground():
     """Eight functions, each run by a test of its own and by one of all."""
     lines = {f"t{number}": 1 << (4 * number + 2) for number in range(8)}
     lines["all"] = sum(lines.values())
-    covered = CoverageMap({"a.py": {name: bits.to_bytes(8, "little") for name, bits in lines.items()}})
+    covered = CoverageMap({"a.py": lines})
     return Ground({"a.py": Entry(SOURCE)}, Environment.__new__(Environment), tuple(lines), covered, "/work")
 
 
@@ -41,7 +40,7 @@ def place(ground, refused, folder):
     assert len(pairs) > 1
     journal = MiningJournal(folder / "journal.jsonl", {})
     for number, bug in enumerate((*pairs, *singles)):
-        placed = PlacedBug(bug_id(bug), "it is refused" if number < refused else "", ("all",), ("t0",), {})
+        placed = Validated("it is refused" if number < refused else "", "", ("all",), ("t0",))
         journal.put(f"bug {bug_id(bug)}", asdict(placed))
 
     async def collect():

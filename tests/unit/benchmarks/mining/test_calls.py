@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from dgm.benchmarks.languages import Language
-from dgm.benchmarks.mining.calls import TestCall, find_call, read_manifest
+from dgm.benchmarks.languages import RUNNERS, Language
+from dgm.benchmarks.mining.calls import find_call, read_manifest
+from dgm.benchmarks.test_spec import TestSpec
 from dgm.domain import Entry
 
 JAVASCRIPT, GO, RUST, CPP, JVM = (
@@ -13,6 +14,12 @@ JAVASCRIPT, GO, RUST, CPP, JVM = (
 )  # fmt: skip
 MODULE = {"go.mod": Entry(b"module example.org/sums/v2\n\ngo 1.18\n")}
 CRATE = {"Cargo.toml": Entry(b"")}
+
+
+def call(runner, flags=(), options=(), patterns=(), command="", **more):
+    more["command"] = (command,) if command else ()
+    restored = RUNNERS[runner].restored
+    return TestSpec(runner=runner, restored=restored, flags=flags, options=options, patterns=patterns, **more)
 
 
 def package(**more):
@@ -24,42 +31,42 @@ def scripts(**texts):
 
 
 @pytest.mark.parametrize(
-    ("script", "call"),
+    ("script", "expected"),
     [
-        ("node --test", TestCall("node")),
-        ("c8 --100 node --test", TestCall("node")),
+        ("node --test", call("node")),
+        ("c8 --100 node --test", call("node")),
         (
             "node --import tsx --test 'test/**/*.test.ts'",
-            TestCall("node", ("--import=tsx",), (), ("test/**/*.test.ts",)),
+            call("node", ("--import=tsx",), (), ("test/**/*.test.ts",)),
         ),
         (
             "node --test --test-reporter=spec test/unit/*.test.js",
-            TestCall("node", patterns=("test/unit/*.test.js",)),
+            call("node", patterns=("test/unit/*.test.js",)),
         ),
-        ("vitest run --coverage", TestCall("vitest")),
-        ("vitest --config vite.test.ts", TestCall("vitest", options=("--config=vite.test.ts",))),
-        ("TZ=utc jest --coverage", TestCall("jest", env=(("TZ", "utc"),))),
-        ("cross-env TZ=utc jest src", TestCall("jest", patterns=("src",), env=(("TZ", "utc"),))),
+        ("vitest run --coverage", call("vitest")),
+        ("vitest --config vite.test.ts", call("vitest", options=("--config=vite.test.ts",))),
+        ("TZ=utc jest --coverage", call("jest", env=(("TZ", "utc"),))),
+        ("cross-env TZ=utc jest src", call("jest", patterns=("src",), env=(("TZ", "utc"),))),
         (
             "node --experimental-vm-modules node_modules/jest/bin/jest.js",
-            TestCall("jest", ("--experimental-vm-modules",)),
+            call("jest", ("--experimental-vm-modules",)),
         ),
-        ("./node_modules/.bin/jest", TestCall("jest")),
-        ("vitest --ui src", TestCall("vitest", patterns=("src",))),
+        ("./node_modules/.bin/jest", call("jest")),
+        ("vitest --ui src", call("vitest", patterns=("src",))),
         (
             "nyc mocha --require ts-node/register -R spec --ui tdd --exit test/",
-            TestCall("mocha", options=("--require=ts-node/register", "--ui=tdd"), patterns=("test/",)),
+            call("mocha", options=("--require=ts-node/register", "--ui=tdd"), patterns=("test/",)),
         ),
     ],
 )
-def test_the_script_test_is_read(script, call):
-    assert find_call(JAVASCRIPT, scripts(test=script)) == call
+def test_the_script_test_is_read(script, expected):
+    assert find_call(JAVASCRIPT, scripts(test=script)) == expected
 
 
 def test_scripts_that_are_called_are_followed_and_linters_are_left_out():
     files = scripts(test="npm run lint && npm run build && npm run test:unit", lint="eslint .",
                     build="tsc -p .", test_unit="node --test dist/")  # fmt: skip
-    assert find_call(JAVASCRIPT, files) == TestCall("node", patterns=("dist/",), build=("tsc -p .",))
+    assert find_call(JAVASCRIPT, files) == call("node", patterns=("dist/",), build=("tsc -p .",))
 
 
 def test_a_script_before_it_that_builds_is_part_of_the_call():
@@ -73,11 +80,11 @@ def test_two_calls_of_one_tool_are_one():
 
 
 def test_another_script_is_taken_where_test_calls_no_tool():
-    assert find_call(JAVASCRIPT, scripts(test="echo no", test_node="node --test")).kind == "node"
+    assert find_call(JAVASCRIPT, scripts(test="echo no", test_node="node --test")).runner == "node"
 
 
 def test_a_declared_tool_is_enough():
-    assert find_call(JAVASCRIPT, package(devDependencies={"vitest": "^3"})) == TestCall("vitest")
+    assert find_call(JAVASCRIPT, package(devDependencies={"vitest": "^3"})) == call("vitest")
 
 
 def test_what_npm_runs_after_an_installation_is_run_before_node():
@@ -91,7 +98,7 @@ def test_all_before_the_tool_is_the_build_of_a_given_command():
     found = find_call(
         JAVASCRIPT, scripts(make="node make.js"), "npm run make && echo done && node --test test/a.js"
     )
-    assert found == TestCall("node", patterns=("test/a.js",), build=("node make.js", "echo done"))
+    assert found == call("node", patterns=("test/a.js",), build=("node make.js", "echo done"))
 
 
 @pytest.mark.parametrize(
@@ -114,22 +121,20 @@ def test_a_manifest_that_cannot_be_read_is_empty(text):
 
 
 def test_all_packages_are_called_unless_it_is_said():
-    assert find_call(GO, MODULE).kind == "go"
-    call = find_call(
+    assert find_call(GO, MODULE).runner == "go"
+    found = find_call(
         GO, MODULE, "go generate ./... && A=b go test -v -tags 'x y' -short -race -count 1 ./a/..."
     )
-    assert call.build == ("go generate ./...",)
-    assert call.env == (("A", "b"),)
-    assert (call.flags, call.options, call.patterns) == (("-tags=x y",), ("-test.short",), ("./a/...",))
+    assert found.build == ("go generate ./...",)
+    assert found.env == (("A", "b"),)
+    assert (found.flags, found.options, found.patterns) == (("-tags=x y",), ("-test.short",), ("./a/...",))
 
 
 def test_the_records_say_the_other_calls():
-    assert find_call(RUST, CRATE) == TestCall(
-        "command", command="cargo test --offline --tests --no-fail-fast"
-    )
-    assert find_call(RUST, CRATE, "cargo test -q; echo").command == "cargo test --no-fail-fast -q; echo"
-    assert find_call(JVM, {"pom.xml": Entry(b"")}).command == "mvn -B -o test"
-    assert find_call(CPP, {}, "make check", ["out/*.xml"]) == TestCall(
+    assert find_call(RUST, CRATE) == call("command", command="cargo test --offline --tests --no-fail-fast")
+    assert find_call(RUST, CRATE, "cargo test -q; echo").command == ("cargo test --no-fail-fast -q; echo",)
+    assert find_call(JVM, {"pom.xml": Entry(b"")}).command == ("mvn -B -o test",)
+    assert find_call(CPP, {}, "make check", ["out/*.xml"]) == call(
         "report", command="make check", reports=("out/*.xml",)
     )
     assert find_call(Language.PYTHON, {}, "python -m pytest -m 'not slow'").options == ("-m", "not slow")

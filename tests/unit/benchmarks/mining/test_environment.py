@@ -134,7 +134,7 @@ def test_modules_of_go_are_kept_without_what_two_downloads_do_not_share(tmp_path
     """
     files = {"tool/go.mod": Entry(b"module a\n"), "vendor/x/go.mod": Entry(b"")}
     made, _ = build(tmp_path, Language.GO, files=files, tools={"go": go})
-    assert (made.go, made.requirements) == ("1.23", ("b.org/c@v1",))
+    assert (made.version, made.requirements) == ("1.23", ("b.org/c@v1",))
     assert names_below(made.packages / "mod") == ["b.org/c@v1/c.go", "cache/download/b.org/c/@v/v1.ziphash"]
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from dgm.benchmarks.languages import Language
-from dgm.benchmarks.mining.history import History
+from dgm.benchmarks.mining.history import History, Unit
 from dgm.benchmarks.mining.scan import Candidate, meaning, scan
 from dgm.errors import UserError
 from tests.support.small_history import STEPS, make_history
@@ -24,7 +24,7 @@ def test_units_are_the_newest_first_with_their_changes(history):
 
 
 def test_units_of_a_date_on(history):
-    assert len(history.units("2023-11-18")) == 3
+    assert len(history.units("2023-11-18 00:00")) == 3
 
 
 def test_every_step_that_is_left_out_has_its_reason(history):
@@ -58,3 +58,8 @@ def test_what_is_no_repository_is_refused(tmp_path):
     for folder in (tmp_path, tmp_path / "nothing"):
         with pytest.raises(UserError, match="no git repository; name one"):
             History(folder)
+
+
+@pytest.mark.parametrize(("time", "day"), [(0, "1970-01-01"), (10**15, "2100-01-01")])
+def test_a_commit_has_a_day_whatever_time_it_claims(time, day):
+    assert Unit("1" * 40, "", time, "Late", ()).day == day

@@ -1,8 +1,8 @@
-"""Logs with colours, titles, progress bars and moved cursors are read as what they say, in every grader."""
+"""Logs are read as what they say, whatever moves a cursor or colours; and which exceptions agents may learn."""
 
 import pytest
 
-from dgm.benchmarks.plain_logs import plain_log
+from dgm.benchmarks.logs import OWN_KIND, known_kind, plain_log
 
 pytestmark = pytest.mark.slow
 
@@ -25,3 +25,20 @@ pytestmark = pytest.mark.slow
 )
 def test_what_moves_a_cursor_or_colours_is_gone(log, plain):
     assert plain_log(log) == plain
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("AssertionError: 1 != 2", "AssertionError"),
+        ("E   ValueError: secret", "ValueError"),
+        ("builtins.KeyError", "KeyError"),
+        ("selfassertEqualgrams2Error: x", OWN_KIND),
+        ("scale.StolenError: x", OWN_KIND),
+        ("E   assert 1 == 2", ""),
+        ("open", ""),
+        ("", ""),
+    ],
+)
+def test_only_kinds_of_python_are_told(line, kind):
+    assert known_kind(line) == kind

@@ -1,8 +1,6 @@
-"""Test output as plain lines: what a terminal would take for colours, titles and movements of its cursor is gone.
+"""Output of tests as it is read, kept and shown: plain lines, of bounded length, writable as UTF-8."""
 
-Every grader reads logs through ``plain_log``, so that a status behind a colour or a progress bar is a status.
-"""
-
+import builtins
 import re
 
 _TITLE = rb"\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?"
@@ -42,3 +40,36 @@ def _plain(found: re.Match[bytes]) -> bytes:
             return b" "
         case _:
             return b""
+
+
+def cut_middle(text: str, most: int) -> str:
+    """Return a text of at most ``most`` characters, and a line of dots where its middle was left out."""
+    half = most // 2
+    return text if len(text) <= most else f"{text[:half]}\n[...]\n{text[-half:]}"
+
+
+def cut_bytes(data: bytes, most: int) -> bytes:
+    """Return the same of bytes."""
+    half = most // 2
+    return data if len(data) <= most else data[:half] + b"\n[...]\n" + data[-half:]
+
+
+def mend_surrogates(text: str) -> str:
+    """Return the text with a question mark for each half of a surrogate pair: JSON can spell one, no file holds it."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+OWN_KIND = "an exception of its own kind"
+_KIND = re.compile(r"(?:E\s+)?(?:[\w.]*\.)?(\w+(?:Error|Exception|Exit|Interrupt|Iteration|Warning))\b")
+
+
+def known_kind(line: str) -> str:
+    """Return the name of Python's exception with which a line of a report begins.
+
+    Return ``OWN_KIND`` for another exception, and an empty text if the line names none.
+    """
+    found = _KIND.match(line.strip())
+    if not found:
+        return ""
+    kind = getattr(builtins, found[1], None)
+    return found[1] if isinstance(kind, type) and issubclass(kind, BaseException) else OWN_KIND
