@@ -28,7 +28,6 @@ CALLED = Reply(
     USED,
     "The user wants a listing.",
 )
-CUT = Reply("It is", stop=Stop.LENGTH, usage=USED)
 
 
 def parse(wire, body):
