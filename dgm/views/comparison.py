@@ -25,7 +25,7 @@ from dgm.views.agents import AgentRow, row_of
 from dgm.views.curve import CurvePoint, list_recommendations
 from dgm.views.holdout import PairedView, paired_fields, read_holdout
 from dgm.views.run import models_of
-from dgm.views.values import TallyView, View
+from dgm.views.values import OFFLINE_NOTE, TallyView, View
 
 SEED = "seed"
 UNFINISHED = (*LIVING, "interrupted", "stopped")
@@ -298,7 +298,7 @@ def _list_notes(runs: Sequence[ComparedRun], differing: Sequence[str]) -> Sequen
         values = "; ".join(f"{key} ({_values_text(runs, key)})" for key in differing)
         notes.append(f"settings that differ between these runs: {values}")
     if any(run.offline for run in runs):
-        notes.append("offline model: a repair program, not a language model; scores are a demonstration")
+        notes.append(OFFLINE_NOTE)
     return notes
 
 
