@@ -94,10 +94,10 @@ COMMIT ?= $(shell git -c safe.directory='*' rev-parse --short=12 HEAD 2>/dev/nul
 SAMPLE_OF = --sample $(SHARE) --sample-seed $(COMMIT)
 test-sample: $(READY) sandbox
 	@echo "== a sample of the other engines: make test-sample COMMIT=$(COMMIT) SHARE=$(SHARE)"
-	$(BIN)/pytest $(PARALLEL) $(SAMPLE_OF) -m "(docker or sampled) and not minutes and not model and not ray" \
-		--ignore $(RESTART) $(ENGINE_TESTS) tests/agents tests/property tests/tui tests/unit
 	@# Exit code 5: it was not drawn.
 	$(BIN)/pytest -q $(SAMPLE_OF) -m docker -k test_engine_restart tests/docker || [ $$? = 5 ]
+	$(BIN)/pytest $(PARALLEL) $(SAMPLE_OF) -m "(docker or sampled) and not minutes and not model and not ray" \
+		--ignore $(RESTART) $(ENGINE_TESTS) tests/agents tests/property tests/tui tests/unit
 
 # The templates with few packages or none: made, checked, and evolved in a search of six evaluations.
 test-templates: $(READY) sandbox

@@ -6,10 +6,9 @@ Requests and answers are files beside the run's log, which the process that perf
 from pathlib import Path
 from typing import Literal
 
-from dgm.archive.approvals import ApprovalAnswer, UnreadableApproval, put_answer, read_answer
 from dgm.archive.events import ActionLost, AgentBorn, AgentStillborn
 from dgm.archive.finding import find_run
-from dgm.archive.live import stop_run
+from dgm.archive.live import ApprovalAnswer, UnreadableApproval, put_answer, read_answer, stop_run
 from dgm.archive.run import Run, RunKind, writer
 from dgm.domain import ActionId
 from dgm.errors import UserError

@@ -3,10 +3,14 @@
 Each event passes the decoder, each trace and call is unpacked within bounds, and git checks each object. From then on
 the run is like any other, and nothing that reads it has to defend itself. ``verify`` checks that a run agrees with its
 log: every trace's name, every git object, every ref and every descent.
+
+Runs of the previous version had ``events.db`` and a folder ``traces``: they are rewritten once, when first opened.
+Still earlier versions are not read.
 """
 
 import hashlib
 import re
+import secrets
 import shutil
 import sqlite3
 import tempfile
@@ -19,17 +23,25 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from dgm.archive import earlier
-from dgm.archive.durable import make_folder, sync_file, write_durably
-from dgm.archive.events import SCHEMA_VERSION, ModelCalled, Recorded, decode, traces_of
+from dgm.archive.durable import make_folder, sync_file, sync_folder, write_durably
+from dgm.archive.events import (
+    SCHEMA_VERSION,
+    Event,
+    ModelCalled,
+    Recorded,
+    decode,
+    traces_of,
+    write_out_surrogates,
+)
 from dgm.archive.git import Objects
 from dgm.archive.journal import CallReader
+from dgm.archive.lock import error_of_write, keep_writers_out
 from dgm.archive.log import APPLICATION_ID, FILE, LATEST, translate_errors, write_log
 from dgm.archive.repository import make_repository
-from dgm.archive.run import Run, RunKind, find_unborn, read_config
-from dgm.bounded_reading import open_file, read_file
-from dgm.domain import Agent, Born, CommitId, Digest, Name
-from dgm.errors import ArchiveCorrupt, UserError
+from dgm.archive.run import EARLIER_LOG, Run, RunKind, find_unborn, read_config
+from dgm.bounded_reading import open_file, parse_json, read_file
+from dgm.domain import COMMIT, Agent, Born, CommitId, Digest, Name
+from dgm.errors import ArchiveCorrupt, DgmError, UserError
 
 MAX_BYTES = 256_000_000
 """Maximum size of a trace, a request or a reply in bytes."""
@@ -140,7 +152,7 @@ def _copy_file(path: Path, target: Path) -> None:
 
 
 def _rewrite_log(source: Path, target: Path) -> None:
-    name = earlier.LOG if (source / earlier.LOG).exists() else FILE
+    name = EARLIER_LOG if (source / EARLIER_LOG).exists() else FILE
     if not (source / name).exists():
         raise ArchiveCorrupt(f"{source / name}: missing")
     with tempfile.TemporaryDirectory(prefix=".", dir=target.parent) as scratch:
@@ -155,7 +167,7 @@ def _rewrite_log(source: Path, target: Path) -> None:
             traces = (
                 connection.execute("SELECT sha256, zlib FROM blobs")
                 if is_current
-                else earlier.read_traces(source, named)
+                else _read_named_traces(source, named)
             )
             write_log(
                 target,
@@ -187,7 +199,7 @@ def _reading(place: Path, copy: Path) -> Iterator[sqlite3.Connection]:
             raise UserError(f"{place}: written by a newer dgm (schema {version}); upgrade dgm")
         tables = ("events", "calls", "blobs") if place.name == FILE else ("events", "calls")
         if place.name != FILE:
-            earlier.check_version(place, connection)
+            _check_version(place, connection)
         for table in tables:
             if not connection.execute(_TABLES, (table,)).fetchone()[0]:
                 raise ArchiveCorrupt(f"{place}: it has no table {table!r}")
@@ -197,7 +209,7 @@ def _reading(place: Path, copy: Path) -> Iterator[sqlite3.Connection]:
 def _read_events(
     place: Path, connection: sqlite3.Connection, is_current: bool, named: dict[Digest, None]
 ) -> Iterator[Recorded]:
-    for number, (seq, at, kind, action, body) in enumerate(connection.execute(earlier.EVENTS), 1):
+    for number, (seq, at, kind, action, body) in enumerate(connection.execute(_EVENTS), 1):
         where = f"{place}: event {number}"
         if seq != number or type(at) is not float or not 0.0 <= at < LATEST:
             raise ArchiveCorrupt(f"{where}: missing, or its time is none")
@@ -207,7 +219,7 @@ def _read_events(
             except (ValueError, TypeError, RecursionError) as error:
                 raise ArchiveCorrupt(f"{where}: {error}") from error
         else:
-            event = earlier.read_event(where, kind, action, body)
+            event = read_event(where, kind, action, body)
         named.update(dict.fromkeys(traces_of(event)))
         yield Recorded(seq, at, event)
 
@@ -215,7 +227,7 @@ def _read_events(
 def _read_calls(
     place: Path, connection: sqlite3.Connection
 ) -> Iterator[tuple[int, int, bytes, bytes | None]]:
-    for action, number, request, reply in connection.execute(earlier.CALLS):
+    for action, number, request, reply in connection.execute(_CALLS):
         if type(action) is not int or type(number) is not int:
             raise ArchiveCorrupt(f"{place}: a call has no number")
         where = f"{place}: call {number} of action {action}"
@@ -347,3 +359,134 @@ def check_descent(run: Run, agents: Sequence[Agent] | None = None) -> None:
             parents = objects.parents_of(child.commit)
             if parents != expected:
                 raise ArchiveCorrupt(f"{where}: its commit has parents {parents}, the log says {expected}")
+
+
+_EARLIER_LOCK = "events.lock"
+_EARLIER_SCHEMA = 5
+_EVENTS = "SELECT seq, at, kind, action, body FROM events ORDER BY seq"
+_CALLS = "SELECT action, number, request, reply FROM calls ORDER BY action, number"
+_USAGE = (
+    "calls",
+    "input_tokens",
+    "output_tokens",
+    "usd",
+    "cached_tokens",
+    "written_tokens",
+    "reasoning_tokens",
+)
+_ENTERED = ("candidate", "control", "predictions")
+"""Operators of agents that were entered to be evaluated; their rationale was their key."""
+_COST = ("usage", "seconds", "traces")
+
+
+def convert_run(folder: Path) -> None:
+    """Give a run of the previous version its ``run.db``, then remove the files that it replaces.
+
+    The new file appears complete and durable, or not at all; a later call goes on where a dead process stopped.
+
+    Raises:
+        ArchiveBusy: a process writes the run.
+        ArchiveCorrupt: an event is damaged.
+        UserError: the folder is read-only, or a still earlier version made the run.
+        Infrastructure: the disk is full or failing.
+    """
+    with keep_writers_out(folder / _EARLIER_LOCK):
+        draft = folder / f".{secrets.token_hex(6)}"
+        try:
+            if not (folder / FILE).exists():
+                _write_converted(folder, draft)
+                sync_file(draft)
+                draft.replace(folder / FILE)
+                sync_folder(folder)
+            shutil.rmtree(folder / "traces", ignore_errors=True)
+            for end in ("-wal", "-shm", ""):
+                (folder / f"{EARLIER_LOG}{end}").unlink(missing_ok=True)
+        except OSError as error:
+            raise error_of_write(folder / FILE, error) from error
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+def _write_converted(folder: Path, draft: Path) -> None:
+    path = folder / EARLIER_LOG
+    named: dict[Digest, None] = {}
+
+    def read_events() -> Iterator[Recorded]:
+        for seq, at, kind, action, body in connection.execute(_EVENTS):
+            event = read_event(f"{path}: event {seq}", kind, action, body)
+            named.update(dict.fromkeys(traces_of(event)))
+            yield Recorded(seq, at, event)
+
+    uri = path.resolve().as_uri() + "?mode=ro"
+    with translate_errors(path), closing(sqlite3.connect(uri, uri=True)) as connection:
+        _check_version(path, connection)
+        write_log(draft, read_events(), connection.execute(_CALLS), _read_named_traces(folder, named))
+
+
+def _check_version(path: Path, connection: sqlite3.Connection) -> None:
+    """Raise unless a log has the schema of the previous version.
+
+    Raises:
+        UserError: it has an earlier one.
+    """
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version != _EARLIER_SCHEMA:
+        raise UserError(f"{path}: schema {version} is no longer read; open the run with the dgm that made it")
+
+
+def _read_named_traces(folder: Path, named: Mapping[Digest, None]) -> Iterator[tuple[Digest, bytes]]:
+    """Yield the compressed traces of some names; those that are missing are left out."""
+    for digest in named:
+        path = folder / "traces" / digest[:2] / f"{digest[2:]}.z"
+        if path.is_file():
+            yield digest, path.read_bytes()
+
+
+def read_event(place: str, kind: object, action: object, body: object) -> Event:
+    """Return the event in a row of the previous version.
+
+    Raises:
+        ArchiveCorrupt: it holds none; the message begins with ``place``.
+        UserError: it is of a still earlier version.
+    """
+    try:
+        values = write_out_surrogates(parse_json(str(body)))
+        if values.get("request"):
+            raise UserError(f"{place}: its form is no longer read; open the run with the dgm that made it")
+        event: Event = msgspec.convert(_nest(str(kind), action, values), Event)
+    except DgmError:
+        raise
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise ArchiveCorrupt(f"{place}: {error}") from error
+    return event
+
+
+def _nest(kind: str, action: object, body: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON of today for an event's body, whose values lay beside each other."""
+    for key in ("usage", "most"):
+        if key in body:
+            body[key] = dict(zip(_USAGE, body[key], strict=False))
+    if "commit" in body and not COMMIT.fullmatch(body["commit"]):
+        body["commit"] = ""
+    event = {"event": kind, "action": action}
+    match kind:
+        case "action_started":
+            again = body.pop("again", False)
+            what = {"type": "evaluate" if "task" in body else "expand", **body}
+            return {"event": kind, "id": action, "action": what, "again": again}
+        case "task_graded" | "child_proposed" | "agent_born" | "agent_stillborn":
+            beside = ("id", "again") if kind != "agent_stillborn" else ()
+            beside = (*beside, "decided") if kind == "agent_born" else beside
+            event |= {key: body.pop(key) for key in beside if key in body}
+            if kind == "agent_born" and body["operator"] in _ENTERED:
+                event["key"] = "control" if body["operator"] == "control" else body["rationale"]
+            cost = {key: body.pop(key) for key in _COST if key in body}
+            return {**event, "outcome": {**body, "cost": cost}}
+        case "verdict_withdrawn":
+            what = {key: body.pop(key) for key in ("agent", "task", "attempt")}
+            return {**event, **body, "what": {"type": "evaluate", **what}}
+        case "run_started" if body.get("control"):
+            names = ("usd", "tokens", "seconds", "attempts")
+            return {**event, **body, "control": dict(zip(names, body["control"], strict=True))}
+        case _:
+            return {**event, **body}

@@ -4,23 +4,29 @@ No decision depends on them, and they count only while a process writes the run;
 process began are noted durably until they are counted, because they may have been paid. A request to stop
 is a file, and no signal, because the process may be somebody's program; so it also reaches another container or
 machine, wherever the folder is shared.
+
+A person's answer about a child that waits is the file ``approvals/<action>``, written by ``dgm approve`` or by hand:
+``yes`` or ``no`` as the first word, then the reason. Only the process that writes the run's log reads it, so an answer
+given meanwhile is not lost. The child's diff lies beside it in ``approvals/<action>.diff``, byte for byte. That file is
+for programs: a terminal might execute escape sequences that an agent wrote. ``dgm approve`` shows the diff to people.
 """
 
 import json
 import secrets
+import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 
 from dgm.archive.durable import write_durably
-from dgm.archive.lock import STOP_FILE, Holder
+from dgm.archive.lock import STOP_FILE, Holder, error_of_write
 from dgm.archive.run import writer
 from dgm.bounded_reading import read_file
-from dgm.domain import Usage
+from dgm.domain import ActionId, Usage
 from dgm.errors import ArchiveCorrupt, UserError
 
 LIVE_FILE = "live.json"
@@ -187,3 +193,104 @@ def _replace_file(file: Path, data: bytes) -> None:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
         raise
+
+
+APPROVALS = "approvals"
+_ANSWERS = {"yes": True, "no": False}
+ANSWER_BYTES = 10_000
+"""Maximum size of an answer in bytes."""
+REASON_CHARS = 300
+"""Maximum number of characters of a reason that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalAnswer:
+    """A person's decision on a child."""
+
+    yes: bool
+    reason: str = ""
+    """One line; empty if none was given."""
+
+
+class UnreadableApproval(ValueError):
+    """The file exists but holds no valid answer; the message is one line."""
+
+
+def put_answer(run: Path, action: ActionId, answer: ApprovalAnswer) -> None:
+    """Write the answer for the child of an action, replacing an earlier answer that is still unread.
+
+    Only the first ``REASON_CHARS`` characters of the reason are kept.
+
+    Raises:
+        UserError: the run's folder is read-only, or something else lies where the answers do.
+        Infrastructure: the disk is full or failing.
+    """
+    reason = " ".join(answer.reason.split())[:REASON_CHARS]
+    text = f"{'yes' if answer.yes else 'no'} {reason}".rstrip()
+    write_durably(_path_in_folder(run, str(action)), text.encode("utf-8", "replace") + b"\n")
+
+
+def read_answer(run: Path, action: ActionId) -> ApprovalAnswer | None:
+    """Return the answer for the child of an action, or None if there is no file or an empty one.
+
+    Raises:
+        UnreadableApproval: the file holds something else.
+    """
+    path = run / APPROVALS / str(action)
+    try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode) or found.st_size > ANSWER_BYTES:
+            raise UnreadableApproval(
+                f"{path}: not a file of at most {ANSWER_BYTES} bytes; write 'yes' or 'no' into it"
+            )
+        words = path.read_bytes().decode("utf-8", "replace").split()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UnreadableApproval(f"{path}: cannot be read: {error.strerror}") from error
+    if not words:
+        return None
+    first = words[0].rstrip(",.:;!").lower()
+    if first not in _ANSWERS:
+        raise UnreadableApproval(
+            f"{path}: begins with {words[0][:40]!r}; write 'yes' or 'no', then the reason"
+        )
+    return ApprovalAnswer(_ANSWERS[first], " ".join(words[1:])[:REASON_CHARS])
+
+
+def write_diff(run: Path, action: ActionId, diff: bytes) -> None:
+    """Write a child's diff where a person finds it; raises like ``put_answer``."""
+    write_durably(_path_in_folder(run, f"{action}.diff"), diff)
+
+
+def is_diff_written(run: Path, action: ActionId) -> bool:
+    """Return whether a child's diff lies where a person finds it."""
+    return (run / APPROVALS / f"{action}.diff").exists()
+
+
+def forget_answer(run: Path, action: ActionId) -> None:
+    """Remove a child's diff and its answer, once the log records the decision.
+
+    Raises:
+        UserError: the run's folder is read-only.
+        Infrastructure: the disk is failing.
+    """
+    for name in (f"{action}.diff", str(action)):
+        path = run / APPROVALS / name
+        try:
+            path.unlink(missing_ok=True)
+        except IsADirectoryError:
+            continue
+        except OSError as error:
+            raise error_of_write(path, error) from error
+
+
+def _path_in_folder(run: Path, name: str) -> Path:
+    folder, place = run / APPROVALS, run / APPROVALS / name
+    if folder.exists() and not folder.is_dir():
+        raise UserError(
+            f"{folder}: is no folder; the answers for children that wait lie there, so move it away"
+        )
+    if place.is_dir():
+        raise UserError(f"{place}: is a folder; move it away")
+    return place

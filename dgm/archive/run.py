@@ -18,7 +18,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
 
-from dgm.archive import earlier
 from dgm.archive.durable import make_runs_folder, write_durably
 from dgm.archive.events import (
     SCHEMA_VERSION,
@@ -39,6 +38,8 @@ from dgm.bounded_reading import read_file, read_json
 from dgm.domain import ActionId, AgentId, Born, Evaluation, Snapshot
 from dgm.errors import ArchiveCorrupt, UserError
 
+EARLIER_LOG = "events.db"
+"""The log of a run of the previous version."""
 PAUSE_EVENTS = 256
 """Number of events between two calls of ``pause`` when a run is opened."""
 _FORMAT = 1
@@ -134,8 +135,10 @@ class Run:
             ArchiveCorrupt: a part of it is damaged; names the file and the first fault.
         """
         config = read_config(folder / "run.json")
-        if (folder / earlier.LOG).exists():
-            earlier.convert_run(folder)
+        if (folder / EARLIER_LOG).exists():
+            from dgm.archive.adopt import convert_run
+
+            convert_run(folder)
         if not (folder / FILE).exists():
             raise ArchiveCorrupt(f"{folder / FILE}: missing; restore it from a copy")
         for path in (folder / FILE, folder / f"{FILE}-wal"):

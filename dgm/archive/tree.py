@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dgm.archive.approvals import WaitingChild
 from dgm.archive.events import (
     ActionLost,
     ActionStarted,
@@ -46,6 +45,7 @@ from dgm.domain import (
     ActionId,
     Agent,
     AgentId,
+    Born,
     Budget,
     Evaluate,
     Expand,
@@ -137,6 +137,15 @@ CANNOT_GO_ON = "cannot go on"
 """The reason in ``RunStopped`` when a session ended because its children die."""
 MENDING_SECTIONS = frozenset({"models", "providers", "limits", "sandbox"})
 """Sections of the settings whose change may remove the cause of stillbirths."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingChild:
+    """A child that is ready to be born once a person approves it."""
+
+    child: Born
+    since: float
+    """Unix time."""
 
 
 @dataclass(slots=True)

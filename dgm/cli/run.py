@@ -173,6 +173,8 @@ def _print_outcome(evolution: Evolution, *, json: bool) -> int:
         if ending.reason in (Reason.GOAL, Reason.STANDSTILL)
         else f"to continue: dgm resume {run.name}"
     )
+    if ending.reason is Reason.LIMIT:
+        next_step += " with a larger limit"
     # The message may quote a provider or an agent.
     sys.stderr.write(
         f"{one_line(ending.message + _childless_note(run, ending), MESSAGE_CELLS)}; {next_step}\n"

@@ -70,6 +70,10 @@ def _open_policy(run: Run, settings: Settings, needs: Mapping[str, Needs]) -> Po
                     "to grade its patches again", "replay", (str(run.folder),), {"what": "evaluations"}
                 ),
             )
+        case RunKind.REPLAY if run.plan["what"] == "lineage":
+            raise UserError(
+                f"{run.name}: holds a lineage that another model made again; replay the run that it is of"
+            )
         case RunKind.REPLAY:
             ids = {agent: find_entered(run, commit) for agent, commit in run.plan["commits"].items()}
             pairs = [(ids[str(agent)], task) for agent, task in run.plan["pairs"]]

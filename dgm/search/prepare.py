@@ -18,15 +18,6 @@ from random import Random
 
 from msgspec import structs
 
-from dgm.archive.approvals import (
-    ApprovalAnswer,
-    UnreadableApproval,
-    WaitingChild,
-    forget,
-    is_diff_written,
-    read_answer,
-    write_diff,
-)
 from dgm.archive.events import (
     ActionLost,
     ActionStarted,
@@ -36,9 +27,17 @@ from dgm.archive.events import (
     Event,
     Recorded,
 )
+from dgm.archive.live import (
+    ApprovalAnswer,
+    UnreadableApproval,
+    forget_answer,
+    is_diff_written,
+    read_answer,
+    write_diff,
+)
 from dgm.archive.log import name_of as digest_of
 from dgm.archive.run import Run, evaluations_of
-from dgm.archive.tree import Tree
+from dgm.archive.tree import Tree, WaitingChild
 from dgm.config import EvidenceSettings, Settings
 from dgm.domain import (
     NO_ACTION,
@@ -469,7 +468,7 @@ class RunController:
         # If the process died in between, an answer may be there already. It is taken if it can only be for this child.
         repository = self._run.repository
         if repository.waiting_refs().get(action) != outcome.commit:
-            forget(self._run.folder, action)
+            forget_answer(self._run.folder, action)
             repository.name_waiting(action, outcome.commit)
         self._write_diff(action, outcome)
         return ChildProposed(action, outcome)
@@ -526,7 +525,7 @@ class RunController:
 
         The commit of a child that was not born stays, because an expansion started meanwhile may name it.
         """
-        forget(self._run.folder, action)
+        forget_answer(self._run.folder, action)
         kinds = {type(recorded.event) for recorded in self._run.store.events_of_action(action)}
         if ChildProposed not in kinds or AgentBorn in kinds:
             self._run.repository.forget_waiting(action)

@@ -12,14 +12,14 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Footer, Input, Static
 
-from dgm.archive.approvals import (
+from dgm.archive.live import (
     ApprovalAnswer,
     UnreadableApproval,
-    WaitingChild,
     put_answer,
     read_answer,
 )
 from dgm.archive.run import Run
+from dgm.archive.tree import WaitingChild
 from dgm.domain import ActionId
 from dgm.errors import DgmError, UserError
 from dgm.render import fmt, safe

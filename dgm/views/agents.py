@@ -9,10 +9,10 @@ from pydantic import ConfigDict, Field
 
 from dgm.analysis.accounts import Accounts, AgentAccount, Purpose, RefusedRequest
 from dgm.analysis.agents import best_of, count_abandoned, trace_lineage
-from dgm.archive.approvals import UnreadableApproval, WaitingChild, read_answer
 from dgm.archive.events import ActionStarted, AgentBorn
+from dgm.archive.live import UnreadableApproval, read_answer
 from dgm.archive.run import LIVING, Run, evaluations_of, state
-from dgm.archive.tree import Tree
+from dgm.archive.tree import Tree, WaitingChild
 from dgm.domain import ActionId, Agent, AgentId, Cost, Evaluate, Evaluation, Expand, Usage
 from dgm.policies.limits import BARREN
 from dgm.stats import lower_bound

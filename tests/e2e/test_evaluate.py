@@ -95,6 +95,7 @@ def test_money_ends_it_and_more_money_goes_on(dgm, run, tmp_path):
     assert "has cost" in dgm(*words, "--tasks", HARD, "--max-usd", spent / 2, code=2).stderr
 
 
+@pytest.mark.sampled
 def test_each_attempt_is_made_once_and_every_task_counts_once(dgm, tried):
     words, once = tried
     twice = dgm.json(*words, "--attempts", 2)
@@ -125,6 +126,7 @@ def test_a_killed_evaluation_goes_on_where_it_was(dgm, run, tmp_path):
     assert "no policy decided anything" in dgm("replay", folder, code=2).stderr
 
 
+@pytest.mark.sampled
 def test_an_agent_without_a_run_is_evaluated_in_a_folder_of_its_own(dgm, mine):
     words = ["evaluate", mine, *OFFLINE, *TASKS[:4]]
     found = dgm.json(*words)
@@ -134,6 +136,7 @@ def test_an_agent_without_a_run_is_evaluated_in_a_folder_of_its_own(dgm, mine):
     assert dgm.json(*words)["spend"] == found["spend"]
 
 
+@pytest.mark.sampled
 def test_what_was_begun_otherwise_is_not_mixed_up(dgm, run, tried):
     words, _ = tried
     refused = dgm(*words, "--set", "limits.calls=7", code=2).stderr
@@ -173,6 +176,7 @@ def test_grading_that_was_killed_goes_on(dgm, run, predicted, tmp_path):
     assert len(events(folder, "task_graded")) == 3
 
 
+@pytest.mark.sampled
 def test_exported_patches_are_graded_as_the_agents_were(dgm, run, tmp_path):
     there = run / "evaluate-starter-search-offline"
     words = ["evaluate", "evaluated:seed", *TASKS, "--model", "offline"]

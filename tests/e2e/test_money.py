@@ -76,7 +76,7 @@ def within(dgm, run, server, limit, *command):
         assert priced.startswith(f"price: {INPUT:g} USD per million tokens in, {OUTPUT:g} out (")
     assert len(said) == 1, said
     assert "the budget is spent: " in said[0]
-    assert f"to continue: dgm resume {run.name}" in said[0]
+    assert f"to continue: dgm resume {run.name} with a larger limit" in said[0]
     status = dgm.json("status", run.name)
     assert status["state"] == "budget spent"
     assert status["spend"]["usd"] == pytest.approx(usd, abs=1e-4)

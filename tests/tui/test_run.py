@@ -4,7 +4,7 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from dgm.archive.approvals import read_answer
+from dgm.archive.live import read_answer
 from dgm.archive.run import Run
 from dgm.domain import ActionId
 from dgm.tui.app import Browser

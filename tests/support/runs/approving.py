@@ -2,8 +2,8 @@
 
 import asyncio
 
-from dgm.archive.approvals import FOLDER, put_answer
 from dgm.archive.events import AgentStillborn, ChildProposed, TaskGraded
+from dgm.archive.live import APPROVALS, put_answer
 from dgm.config import Settings
 from dgm.domain import AgentId, Born, Budget, Entry, Evaluate, Evaluation, Expand, Verdict
 from dgm.exports.scrub import LocalIdentity as Published
@@ -99,7 +99,7 @@ def left_over(run):
     dead &= {event.action for event in events(run, ChildProposed)}
     refs = run.repository.waiting_refs()
     assert dead <= refs.keys()
-    names = sorted(path.name for path in (run.folder / FOLDER).iterdir())
+    names = sorted(path.name for path in (run.folder / APPROVALS).iterdir())
     return names, {action: commit for action, commit in refs.items() if action not in dead}
 
 
@@ -132,4 +132,4 @@ def killed_at(run, moment, monkeypatch):
         case "after the agent's ref":
             die_after("name", run.repository)
         case "before it is tidied":
-            monkeypatch.setattr("dgm.search.prepare.forget", die)
+            monkeypatch.setattr("dgm.search.prepare.forget_answer", die)

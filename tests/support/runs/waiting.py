@@ -1,7 +1,7 @@
 """A run with children that wait for a person."""
 
-from dgm.archive.approvals import ApprovalAnswer, put_answer
 from dgm.archive.events import ActionStarted, AgentStillborn, RunStarted
+from dgm.archive.live import ApprovalAnswer, put_answer
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import ActionId, AgentId, Born, Budget, Entry, Expand, Stillborn

@@ -7,8 +7,7 @@ import sys
 import pytest
 
 import dgm
-from dgm.archive.approvals import ApprovalAnswer, read_answer
-from dgm.archive.live import read_stop_request
+from dgm.archive.live import ApprovalAnswer, read_answer, read_stop_request
 from dgm.errors import UserError
 from tests.support.runs.made import make_run
 from tests.support.runs.waiting import make_waiting_run

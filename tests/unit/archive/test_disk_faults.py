@@ -31,11 +31,6 @@ def test_read_only_run_can_be_looked_at_in_every_way(folder: Path) -> None:
         assert run.traces.get(run.traces.put(b"not durable")) == b"not durable"
 
 
-def test_read_only_run_refuses_a_writer(folder: Path) -> None:
-    with read_only(folder), pytest.raises(UserError, match="read-only"):
-        Run.open(folder, write=True)
-
-
 def test_run_cannot_be_made_in_a_read_only_folder(folder: Path) -> None:
     with read_only(folder.parent), pytest.raises(UserError, match="read-only"):
         Run.create(folder.parent / "another", {})

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dgm.archive import earlier
-from dgm.archive.adopt import verify
-from dgm.archive.earlier import convert_run
+from dgm.archive import adopt as adopting
+from dgm.archive.adopt import convert_run, verify
 from dgm.archive.lock import WriterLock
 from dgm.archive.log import FILE
 from dgm.archive.run import Run
@@ -72,7 +71,7 @@ def test_a_death_during_the_conversion_loses_nothing(
         def die(*_: object, **__: object) -> None:
             raise KeyboardInterrupt
 
-        patch.setattr(f"{earlier.__name__}.{step}", die)
+        patch.setattr(f"{adopting.__name__}.{step}", die)
         with pytest.raises(KeyboardInterrupt):
             convert_run(folder)
     assert (folder / "events.db").exists()

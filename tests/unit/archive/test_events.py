@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dgm.archive.earlier import read_event
+from dgm.archive.adopt import read_event
 from dgm.archive.events import (
     ActionLost,
     ActionStarted,

@@ -1,5 +1,4 @@
 import contextlib
-import json
 import os
 import random
 import signal
@@ -65,15 +64,6 @@ def test_appended_events_are_read_back_in_order(path: Path) -> None:
         assert [(item.seq, item.at, item.event) for item in store.read()] == [
             (n, 12.5, event) for n, event in enumerate(events, 1)
         ]
-
-
-def test_reader_follows_a_running_writer(path: Path) -> None:
-    with Log.open(path, write=True) as writer, Log.open(path, write=False) as reader:
-        assert list(reader.read()) == []
-        writer.append(born(0))
-        assert [item.seq for item in reader.read(0)] == [1]
-        writer.append(born(1))
-        assert [item.seq for item in reader.read(1)] == [2]
 
 
 def test_same_verdict_twice_is_refused_and_changes_nothing(path: Path) -> None:
@@ -346,8 +336,3 @@ def _open_and_fold(path: Path, write: bool) -> None:
         tree = Tree()
         for item in store.read():
             tree.apply(item)
-
-
-def test_lock_file_names_its_holder(path: Path) -> None:
-    with Log.open(path, write=True):
-        assert json.loads(path.with_suffix(".lock").read_text())["pid"] == os.getpid()

@@ -10,7 +10,7 @@ from dgm.analysis.agents import trace_lineage
 from dgm.archive.adopt import check_descent
 from dgm.archive.durable import make_runs_folder
 from dgm.archive.events import ActionStarted, RunStarted, TaskGraded
-from dgm.archive.finding import find_run
+from dgm.archive.finding import archive_folders, find_run
 from dgm.archive.journal import dump, request_record
 from dgm.archive.run import Run
 from dgm.domain import (
@@ -28,7 +28,7 @@ from dgm.domain import (
     Usage,
     Verdict,
 )
-from dgm.errors import ArchiveBusy, ArchiveCorrupt, DgmError, UserError
+from dgm.errors import ArchiveCorrupt, DgmError, UserError
 from dgm.gateway.journal import RunJournal
 from dgm.messages import (
     CallKey,
@@ -107,12 +107,6 @@ def test_outcome_of_an_action_is_found(run: Run) -> None:
     assert run.outcome(ActionId(1)) is None
     recorded = run.append(TaskGraded(ActionId(1), Evaluation(SEED, TaskId("a"), 0, Verdict.UNRESOLVED, "no")))
     assert run.outcome(ActionId(1)) == recorded
-
-
-def test_second_writer_is_refused_and_readers_are_not(run: Run, folder: Path) -> None:
-    with pytest.raises(ArchiveBusy, match="pid"):
-        Run.open(folder, write=True)
-    Run.open(folder).close()
 
 
 def test_existing_run_is_not_made_again(run: Run, folder: Path) -> None:
@@ -196,6 +190,19 @@ def test_unknown_run_suggests_the_nearest(run: Run, folder: Path) -> None:
         find_run("frist", here=folder.parent.parent, environment={})
     with pytest.raises(UserError, match=r"known in .*: first"):
         find_run("xyzzy", here=folder.parent.parent, environment={})
+
+
+def test_a_tilde_that_no_shell_has_read_is_the_users_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert list(archive_folders(tmp_path, {"DGM_ARCHIVE": "~/runs"})) == [
+        tmp_path / "home" / "runs",
+        tmp_path / "archive",
+    ]
+
+
+def test_the_home_of_an_unknown_user_is_refused():
+    with pytest.raises(UserError, match="DGM_ARCHIVE=~no-such-user/runs: "):
+        list(archive_folders(Path(), {"DGM_ARCHIVE": "~no-such-user/runs"}))
 
 
 # The journal

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dgm.archive.approvals import FOLDER, ApprovalAnswer, read_answer
 from dgm.archive.events import AgentStillborn
+from dgm.archive.live import APPROVALS, ApprovalAnswer, read_answer
 from dgm.archive.run import Run
 from dgm.cli.main import main
 from dgm.domain import ActionId, AgentId, Stillborn
@@ -109,10 +109,10 @@ def test_what_cannot_be_answered_is_one_line_and_changes_nothing(folder, capsys,
 
 
 def test_a_folder_that_cannot_be_written_is_one_line(folder, capsys):
-    (folder / FOLDER / "2").mkdir()
+    (folder / APPROVALS / "2").mkdir()
     assert "no answer: " in dgm(capsys, "asks")
     assert "is a folder; move it away" in dgm(capsys, "asks", 2, "yes", code=2)
-    blocked = folder / FOLDER
+    blocked = folder / APPROVALS
     for path in sorted(blocked.rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
     blocked.rmdir()

@@ -152,14 +152,3 @@ def test_runs_without_decisions_are_refused(tmp_path, key):
     config = {"settings": Settings(model="offline").model_dump(mode="json"), key: {"what": "lineage"}}
     with Run.create(tmp_path / "run", config) as run, pytest.raises(UserError):
         decide_again(run)
-
-
-def test_a_run_of_the_first_schema_replays_and_is_not_written(run, tmp_path):
-    session(run, named("hgm"), Settings(), MadeUp(run), evaluations=10)
-    run.close()
-    with closing(sqlite3.connect(run.folder / "run.db")) as log, log:
-        log.execute("PRAGMA user_version = 1")
-    with Run.open(run.folder) as old:
-        before = old.store.last
-        assert replay_decisions(old, named("hgm"), Settings()).differing == 0
-        assert Run.open(run.folder).store.last == before

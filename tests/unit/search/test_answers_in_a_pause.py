@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from dgm.analysis.budgets import Reason
-from dgm.archive.approvals import ApprovalAnswer, put_answer
 from dgm.archive.events import RunPaused
+from dgm.archive.live import ApprovalAnswer, put_answer
 from dgm.config import LimitSettings
 from dgm.domain import ActionId, Evaluate
 from dgm.errors import Infrastructure

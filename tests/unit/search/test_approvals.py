@@ -7,15 +7,15 @@ import pytest
 
 from dgm.analysis.budgets import Reason
 from dgm.archive.adopt import verify
-from dgm.archive.approvals import (
-    FOLDER,
-    MOST_BYTES,
+from dgm.archive.events import AgentBorn, AgentStillborn, ChildProposed, RunStarted, TaskGraded
+from dgm.archive.live import (
+    ANSWER_BYTES,
+    APPROVALS,
     ApprovalAnswer,
     UnreadableApproval,
     put_answer,
     read_answer,
 )
-from dgm.archive.events import AgentBorn, AgentStillborn, ChildProposed, RunStarted, TaskGraded
 from dgm.archive.packed import unpack
 from dgm.archive.run import Run
 from dgm.domain import ActionId, AgentId, Born, Budget, Entry
@@ -73,7 +73,7 @@ def test_the_search_goes_on_while_children_wait_and_each_answer_does_what_it_say
 def test_what_is_asked_about_lies_in_the_runs_folder(run):
     def look(recorded):
         if isinstance(recorded.event, ChildProposed):
-            diff = (run.folder / FOLDER / "1.diff").read_bytes()
+            diff = (run.folder / APPROVALS / "1.diff").read_bytes()
             assert b"-seed\n+1\n" in diff
             assert run.repository.waiting_refs() == {1: recorded.event.outcome.commit}
             put_answer(run.folder, ActionId(1), ApprovalAnswer(True))
@@ -239,13 +239,13 @@ def test_a_twin_that_was_born_meanwhile_is_not_born_again(run):
     assert (dead.stage, dead.decided) == ("duplicate", "a person")
 
 
-@pytest.mark.parametrize("text", [b"", b"\n \n", b"maybe\n", b"\xff\xfe\x00", b"yes" * MOST_BYTES])
+@pytest.mark.parametrize("text", [b"", b"\n \n", b"maybe\n", b"\xff\xfe\x00", b"yes" * ANSWER_BYTES])
 def test_a_file_that_is_no_answer_is_said_once_and_changes_nothing(run, text, caplog):
     def hear(recorded):
         if isinstance(recorded.event, ChildProposed):
-            (run.folder / FOLDER / "1").write_bytes(text)
+            (run.folder / APPROVALS / "1").write_bytes(text)
         if run.tree.evaluations == 9:
-            (run.folder / FOLDER / "1").write_text("No, thanks: not this one\n")
+            (run.folder / APPROVALS / "1").write_text("No, thanks: not this one\n")
 
     with caplog.at_level(logging.WARNING, "dgm.search.prepare"):
         searched(run, 1, hear)
@@ -255,17 +255,17 @@ def test_a_file_that_is_no_answer_is_said_once_and_changes_nothing(run, text, ca
 
 
 def test_answers_are_read_whatever_way_a_person_writes_them(tmp_path):
-    (tmp_path / FOLDER).mkdir()
+    (tmp_path / APPROVALS).mkdir()
     for text, answer in {
         "yes": ApprovalAnswer(True),
         "YES, it is\ngood\n": ApprovalAnswer(True, "it is good"),
         "no. Why?": ApprovalAnswer(False, "Why?"),
-        "yes".ljust(MOST_BYTES): ApprovalAnswer(True),
+        "yes".ljust(ANSWER_BYTES): ApprovalAnswer(True),
     }.items():
-        (tmp_path / FOLDER / "3").write_text(text)
+        (tmp_path / APPROVALS / "3").write_text(text)
         assert read_answer(tmp_path, ActionId(3)) == answer
     assert read_answer(tmp_path, ActionId(4)) is None
-    (tmp_path / FOLDER / "5").mkdir()
+    (tmp_path / APPROVALS / "5").mkdir()
     with pytest.raises(UnreadableApproval, match="not a file"):
         read_answer(tmp_path, ActionId(5))
     put_answer(tmp_path, ActionId(6), ApprovalAnswer(False, "two\nlines \udcff"))
@@ -273,7 +273,7 @@ def test_answers_are_read_whatever_way_a_person_writes_them(tmp_path):
 
 
 def test_a_reason_of_any_length_is_taken(tmp_path):
-    put_answer(tmp_path, ActionId(1), ApprovalAnswer(True, "very " * MOST_BYTES + "good"))
+    put_answer(tmp_path, ActionId(1), ApprovalAnswer(True, "very " * ANSWER_BYTES + "good"))
     assert read_answer(tmp_path, ActionId(1)) == ApprovalAnswer(True, ("very " * 60)[:299])
 
 
@@ -290,7 +290,9 @@ def test_a_run_is_packed_and_unpacked_with_its_waiting_children(tmp_path, run):
     with Run.open(tmp_path / "back", write=True) as back:
         assert dict(back.tree.waiting) == dict(run.tree.waiting)
         assert RunController(back, settings()).answered(0.0) is None
-        assert (back.folder / FOLDER / "1.diff").read_bytes() == (run.folder / FOLDER / "1.diff").read_bytes()
+        assert (back.folder / APPROVALS / "1.diff").read_bytes() == (
+            run.folder / APPROVALS / "1.diff"
+        ).read_bytes()
         put_answer(back.folder, ActionId(1), ApprovalAnswer(True))
         back.append(RunStarted(Budget(evaluations=5), TASKS))
         searched(back, 1)

@@ -3,7 +3,7 @@
 import pytest
 
 from dgm.archive.adopt import verify
-from dgm.archive.approvals import ApprovalAnswer, put_answer
+from dgm.archive.live import ApprovalAnswer, put_answer
 from dgm.archive.packed import unpack
 from dgm.archive.run import Run
 from dgm.domain import ActionId, Born, Stillborn

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dgm.archive.approvals import WaitingChild
+from dgm.archive.tree import WaitingChild
 from dgm.domain import SEED, ActionId, AgentId, Born, CommitId, Evaluate, Expand, TaskId
 from dgm.policies.limits import BARREN
 from dgm.views.agents import AgentState, AgentView, DiffView, LineageView, TreeView, agent_states

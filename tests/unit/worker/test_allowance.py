@@ -69,17 +69,6 @@ def test_questions_end_where_the_child_has_had_its_share(tmp_path, limits, count
     asyncio.run(scenario())
 
 
-def test_a_repetition_is_cut_off_at_the_same_call(tmp_path):
-    async def scenario():
-        journal, limits = MemoryJournal(), LimitSettings(child_tokens=250)
-        for script in (Script(Reply("x", usage=Usage(1, 95, 5))), Script(AssertionError("paid already"))):
-            async with gateway(tmp_path / "g", script, journal) as opened:
-                assert await answered(bench_of(opened, limits)) == (3, "action_limit_exceeded")
-        assert len(journal.paid) == 3
-
-    asyncio.run(scenario())
-
-
 def test_two_questions_at_once_cannot_both_take_the_rest(tmp_path):
     async def scenario():
         journal = MemoryJournal()
