@@ -21,7 +21,7 @@ from dgm.errors import UserError
 from dgm.evaluation.control import FOLDER
 from dgm.evaluation.schedule import compare_verdicts, find_entered
 from dgm.stats import paired_bootstrap
-from dgm.views.agents import AgentRow, row_of
+from dgm.views.agents import AgentRow
 from dgm.views.curve import CurvePoint, list_recommendations
 from dgm.views.holdout import PairedView, paired_fields, read_holdout
 from dgm.views.run import models_of
@@ -222,7 +222,7 @@ def read_run(run: Run) -> ComparedRun:
         evaluations=tree.evaluations,
         usd=tree.spend.usd,
         tokens=tree.spend.tokens,
-        best=row_of(tree, best, best.id, {}),
+        best=AgentRow.of(tree, best, best.id),
         holdout=TallyView.of(tally) if tally.n else None,
         curve=tuple(list_recommendations(run)),
         settings={".".join(path): value for path, value in leaves(settings_of(run).model_dump(mode="json"))},
