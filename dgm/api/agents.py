@@ -3,11 +3,10 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dgm.api.exporting import export
+from dgm.api.exporting import Exported, export
 from dgm.archive.run import Run
 from dgm.domain import Agent, AgentId, Snapshot
 from dgm.errors import UserError
-from dgm.exports.targets import Exported
 from dgm.stats import lower_bound
 from dgm.views.agents import AgentView, DiffView, LineageView
 from dgm.views.tasks import AgentTaskView

@@ -1,11 +1,78 @@
-"""A run, or an agent of it, in forms that other programs read."""
+"""A run, or an agent of it, in forms that other programs read.
 
+The ending of the target decides what is written, or a word for what an ending leaves open.
+"""
+
+import os
+from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
 
+from pydantic import BaseModel, ConfigDict
+
+from dgm.analysis.agents import find_agent
 from dgm.archive.finding import SUFFIX, find_run, locate_run
+from dgm.archive.packed import find_addresses, unpack
 from dgm.archive.run import Run
+from dgm.domain import Agent
 from dgm.errors import UserError
-from dgm.exports.targets import Content, Exported, choose_content, export_content, unpack_to
+from dgm.exports.git import write_patch, write_source
+from dgm.exports.graph import write_graph
+from dgm.exports.pack import pack
+from dgm.exports.predictions import write_predictions
+from dgm.exports.scrub import LocalIdentity
+from dgm.exports.tables import EVALUATIONS, SPEND, write_table
+from dgm.exports.trajectories import write_trajectories
+
+
+class Content(StrEnum):
+    """The parts of a run that can be exported."""
+
+    RUN = "run"
+    SOURCE = "source"
+    PATCH = "patch"
+    GENEALOGY = "genealogy"
+    EVALUATIONS = "evaluations"
+    SPEND = "spend"
+    PREDICTIONS = "predictions"
+    TRAJECTORIES = "trajectories"
+
+
+_TABLES = (Content.EVALUATIONS, Content.SPEND)
+ENDINGS: Mapping[str, tuple[Content, ...]] = {
+    SUFFIX: (Content.RUN,),
+    ".csv": _TABLES,
+    ".parquet": _TABLES,
+    ".graphml": (Content.GENEALOGY,),
+    ".jsonl": (Content.PREDICTIONS,),
+    ".json": (Content.PREDICTIONS,),
+    ".patch": (Content.PATCH,),
+    "/": (Content.SOURCE, Content.TRAJECTORIES, Content.RUN),
+}
+"""Ending → what can be written so, the default first; ``/`` is a folder."""
+_OF_AGENT = (Content.SOURCE, Content.PATCH, Content.PREDICTIONS)
+"""Contents of one agent, the best by default."""
+
+
+class Exported(BaseModel):
+    """Files that were written."""
+
+    model_config = ConfigDict(frozen=True)
+    run: str
+    """Name of the run."""
+    agent: int | None = None
+    """The exported agent; None for the whole run."""
+    what: Content
+    target: str
+    """Path of the new file or folder."""
+    counts: dict[str, int]
+    """Number of written things by their name: rows, files, agents …"""
+    replaced: dict[str, int] = {}
+    """Number of keys and personal names that were taken out, by placeholder; of a packed run."""
+    model_name_or_path: str | None = None
+    """The name that predictions carry."""
+    addresses: tuple[str, ...] = ()
+    """Addresses of models and variables of keys in the settings of an unpacked run: a resumed run would use them."""
 
 
 def export(
@@ -43,13 +110,95 @@ def export(
     unpacks = file.is_file() and name is None
     content = choose_content(str(path), what, Content.RUN if unpacks else None)
     if unpacks and content is Content.RUN and Path(path).suffix != SUFFIX:
-        return unpack_to(file, Path(path))
+        return _unpack(file, Path(path))
     with Run.open(find_run(str(run))) as opened:
-        return export_content(
-            opened,
-            content,
-            Path(path),
-            agent=None if name is None else str(name),
-            evaluation=evaluation,
-            force_agents=force_agents,
-        )
+        wanted = None if name is None else str(name)
+        return _export_content(opened, content, Path(path), wanted, evaluation, force_agents)
+
+
+def choose_content(target: str, what: str | None, default: Content | None = None) -> Content:
+    """Return what is written to a target.
+
+    Args:
+        target: a path; one that ends in a slash, or has no ending, is a folder.
+        what: the user's choice; None: the target's own name (``spend.csv``), else the default of its ending.
+        default: that of a folder.
+
+    Raises:
+        UserError: the ending is unknown, or does not fit.
+    """
+    path = Path(target)
+    ending = "/" if target.endswith(os.sep) or not path.suffix or path.is_dir() else path.suffix.lower()
+    if ending not in ENDINGS:
+        known = ", ".join(name for name in ENDINGS if name != "/")
+        raise UserError(f"{target}: unknown ending {path.suffix!r}; known: {known}, or a / for a folder")
+    contents = ENDINGS[ending]
+    if what is None:
+        fallback = default if default and ending == "/" else contents[0]
+        return next((content for content in contents if content.value == path.stem), fallback)
+    if what not in contents:
+        kind = "a folder" if ending == "/" else f"a {ending} file"
+        raise UserError(f"{target}: {kind} holds {' or '.join(contents)}, not {what!r}", argument="what")
+    return Content(what)
+
+
+def _export_content(
+    run: Run, content: Content, target: Path, agent: str | None, evaluation: str | None, force_agents: bool
+) -> Exported:
+    if agent is not None and content not in (*_OF_AGENT, Content.TRAJECTORIES):
+        raise UserError(f"{target}: {content} is of the whole run; leave out {agent!r}")
+    if evaluation is not None and content is not Content.PREDICTIONS:
+        raise UserError(f"{target}: only predictions are of an evaluation", argument="evaluation")
+    wanted = (
+        find_agent(run, "best" if agent is None else agent)
+        if agent is not None or content in _OF_AGENT
+        else None
+    )
+    replaced: dict[str, int] = {}
+    model = None
+    match content, wanted:
+        case Content.RUN, _:
+            if target.suffix.lower() != SUFFIX:
+                raise UserError(
+                    f"{target}: {run.name} is not packed; copy its folder, or name a {SUFFIX} file"
+                )
+            manifest = pack(run.folder, target, LocalIdentity.here(), force_agents=force_agents)
+            counts, replaced = {**manifest.counts, "bytes": target.stat().st_size}, manifest.replaced
+        case Content.TRAJECTORIES, _:
+            counts = write_trajectories(run, wanted, target, LocalIdentity.here())
+        case Content.GENEALOGY, _:
+            counts = {"agents": write_graph(run, target)}
+        case ((Content.EVALUATIONS | Content.SPEND), _):
+            table = SPEND if content is Content.SPEND else EVALUATIONS
+            counts = {"rows": write_table(run, table, target)}
+        case Content.SOURCE, Agent():
+            counts = write_source(run, wanted, target)
+        case Content.PATCH, Agent():
+            counts = {"commits": write_patch(run, wanted, target)}
+        case _, Agent():
+            model, counts = write_predictions(run, wanted, target, evaluation)
+        case _:
+            raise AssertionError("an agent is found or refused")
+    return Exported(
+        run=run.name,
+        agent=wanted.id if wanted else None,
+        what=content,
+        target=str(target),
+        counts=counts,
+        replaced=replaced,
+        model_name_or_path=model,
+    )
+
+
+def _unpack(file: Path, target: Path) -> Exported:
+    manifest = unpack(file, target)
+    with Run.open(target) as run:
+        addresses = tuple(sorted(find_addresses(run.config)))
+    return Exported(
+        run=manifest.run.name,
+        what=Content.RUN,
+        target=str(target),
+        counts=manifest.counts,
+        replaced=manifest.replaced,
+        addresses=addresses,
+    )

@@ -8,7 +8,7 @@ from dgm.analysis.agents import best_of
 from dgm.analysis.budgets import Ending
 from dgm.api.agents import RunAgent, number_of
 from dgm.api.control import ApprovalView, approve_child
-from dgm.api.exporting import export
+from dgm.api.exporting import Exported, export
 from dgm.api.records import Records, records_of
 from dgm.api.replaying import replay
 from dgm.api.report import report as make_report
@@ -19,7 +19,6 @@ from dgm.archive.packed import find_addresses
 from dgm.archive.run import Run, state
 from dgm.domain import SEED, Usage
 from dgm.exports.tables import EVALUATIONS, SPEND, Cell, ExportTable
-from dgm.exports.targets import Exported
 from dgm.views.agents import AgentRow, TreeView, WaitingChildView
 from dgm.views.events import EventView, read_events
 from dgm.views.run import RunView

@@ -1,6 +1,6 @@
 """Search policies compared in simulated worlds that cost nothing."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from dgm.simulation.measures import Standing, standings
 from dgm.simulation.recorded import record_trial
 from dgm.simulation.study import Study, carry_out
 from dgm.simulation.trial import SHARES, Result, Trial, quiet
+from dgm.steps import OnStep, Step, ignore
 
 MAX_WORLDS = 100_000
 
@@ -90,7 +91,7 @@ def simulate(
     workers: int | None = None,
     failures: float = 0.0,
     jobs: int = 1,
-    watcher: Callable[[int, int], object] | None = None,
+    on_step: OnStep = ignore,
 ) -> Simulation:
     """Compare search policies in simulated worlds that cost nothing.
 
@@ -109,7 +110,7 @@ def simulate(
         workers: Parallel actions; as many as each family is meant to be met with if None.
         failures: Share of actions that the infrastructure fails, from 0 to below 1.
         jobs: Processes; more than 1 needs the usual ``if __name__ == "__main__"`` guard in a program's main file.
-        watcher: Is called with the number of searches done, and their total.
+        on_step: is called after each search, with the number of searches done and their total.
 
     Raises:
         UserError: a policy, a family or a number is wrong.
@@ -134,7 +135,7 @@ def simulate(
         if record is not None:
             record_trial(Path(record), next(study.trials()))
         file = None if csv is None else Path(csv)
-        results = carry_out(study, jobs, watcher or (lambda _done, _total: None), file)
+        results = carry_out(study, jobs, lambda done, total: on_step(Step("searches", done, total)), file)
         return Simulation(
             **asdict(study),
             reference=reference,

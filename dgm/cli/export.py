@@ -2,9 +2,9 @@
 
 import sys
 
+from dgm.api.exporting import Content, Exported
 from dgm.api.exporting import export as export_run
 from dgm.cli.app import derive
-from dgm.exports.targets import Content, Exported
 from dgm.render.fmt import count as count_text
 from dgm.render.safe import one_line
 

@@ -4,7 +4,6 @@ import os
 import sys
 from collections.abc import Sequence
 from functools import partial, update_wrapper
-from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE
 from rich.table import Table
@@ -15,9 +14,6 @@ from dgm.api.simulating import simulate as simulate_policies
 from dgm.cli.app import derive
 from dgm.cli.output import make_console
 from dgm.simulation.measures import MEAN, Standing
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
 
 WIDTH = 130
 """Columns of tables if the output is no terminal."""
@@ -84,32 +80,9 @@ def _cells(s: Standing) -> tuple[str | Text, ...]:
     )
 
 
-class ShowProgress:
-    """Shows the number of finished searches on a terminal."""
-
-    def __init__(self) -> None:
-        self._bar: Progress | None = None
-
-    def __call__(self, done: int, total: int) -> None:
-        """Show that as many are done."""
-        if not sys.stderr.isatty():
-            return
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        if self._bar is None:
-            columns = (TextColumn("searches"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-            self._bar = Progress(*columns, console=make_console(stderr=True), transient=True)
-            self._bar.add_task("searches", total=total)
-            self._bar.start()
-        self._bar.update(self._bar.task_ids[0], completed=done)
-        if done == total:
-            self._bar.stop()
-
-
 simulate = derive(
     update_wrapper(partial(simulate_policies, jobs=os.cpu_count() or 1), simulate_policies),
     show,
-    watcher=ShowProgress,
     omit=("expansion_cost", "workers", "failures", "jobs"),
     names={"policies": "--policy", "families": "--family"},
 )

@@ -29,9 +29,9 @@ PORT = 8377
 """The same in every sandbox, so that what an agent sees of it is too; any free one where it is taken."""
 CONNECTIONS = 32
 CONNECT_S = 10.0
-"""For a gateway that is putting its socket back."""
+"""For a gateway that is busy."""
 APPEARS_S = 3.0
-"""For a socket that is being put back before the agent is started."""
+"""For a socket that a relay is still making."""
 REACH_S = 60.0
 """For the first answer of a gateway, which may be busy."""
 UNREACHED = 69

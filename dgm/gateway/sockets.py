@@ -1,14 +1,12 @@
-"""An ASGI server on a unix socket in a folder, in the running event loop; it repairs the socket.
+"""An ASGI server on a unix socket in a folder, in the running event loop.
 
 uvicorn does the HTTP; this module keeps it away from signals and logging set-up, which belong to the program.
 """
 
 import asyncio
 import contextlib
-import logging
 import os
 import socket
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
     import uvicorn
     from starlette.applications import Starlette
 
-WATCH_S = 0.2
 STOP_S = 2.0
 QUEUE = 512
 """Maximum number of connections that wait to be accepted."""
@@ -37,65 +34,31 @@ SMALL_CHUNKS = 64
 SANDBOX_GID = 10001
 """The group of agents in a sandbox (``sandboxes/*/sandbox.toml``)."""
 
-log = logging.getLogger(__name__)
-
 
 class SocketServer:
-    """An application on ``folder/name`` while the context lasts.
-
-    A removed socket is made again; connections through the old one are served to their end.
-    """
+    """An application on ``folder/name`` while the context lasts."""
 
     def __init__(self, app: "Starlette", folder: Path, name: str) -> None:
         self._app = app
-        self._folder = folder
         self._path = folder / name
-        self._servers: list[tuple[uvicorn.Server, asyncio.Task[None]]] = []
-        self._watcher: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        open_folder(self._folder)
-        await self._listen()
-        self._watcher = asyncio.create_task(self._watch(), name="gateway-socket")
-        return self
-
-    async def __aexit__(self, *_exception: object) -> None:
-        if self._watcher:
-            self._watcher.cancel()
-            await asyncio.gather(self._watcher, return_exceptions=True)
-        for server, _task in self._servers:
-            server.should_exit = True
-        for _server, task in self._servers:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(task, 2 * STOP_S)
-        self._path.unlink(missing_ok=True)
-
-    async def _listen(self) -> None:
-        server = _make_server(self._app)
+        open_folder(self._path.parent)
+        self._server = _make_server(self._app)
         listener = _bind_socket(self._path)
-        task = asyncio.create_task(server.serve(sockets=[listener]), name="gateway-http")
-        self._servers.append((server, task))
-        while not server.started:
-            if task.done():
+        self._task = asyncio.create_task(self._server.serve(sockets=[listener]), name="gateway-http")
+        while not self._server.started:
+            if self._task.done():
                 raise Infrastructure(f"the gateway could not be started at {self._path}")
             await asyncio.sleep(0.005)
         listener.listen(QUEUE)
+        return self
 
-    async def _watch(self) -> None:
-        while True:
-            await asyncio.sleep(WATCH_S)
-            if _is_socket(self._path):
-                continue
-            log.warning("the gateway's socket %s is gone: making it again", self._path)
-            try:
-                open_folder(self._folder)
-                await self._listen()
-            except OSError as error:
-                log.warning("the gateway's socket could not be made again, next try follows: %s", error)
-                continue
-            for server, _ in self._servers[:-1]:
-                server.should_exit = True
-            self._servers = [(server, task) for server, task in self._servers if not task.done()]
+    async def __aexit__(self, *_exception: object) -> None:
+        self._server.should_exit = True
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._task, 2 * STOP_S)
+        self._path.unlink(missing_ok=True)
 
 
 def open_folder(folder: Path) -> None:
@@ -123,13 +86,6 @@ def _bind_socket(path: Path) -> socket.socket:
         raise
     path.chmod(0o666)
     return listener
-
-
-def _is_socket(path: Path) -> bool:
-    try:
-        return stat.S_ISSOCK(path.stat().st_mode)
-    except OSError:
-        return False
 
 
 def _make_protocol() -> "type[asyncio.Protocol]":  # noqa: C901  (one class)

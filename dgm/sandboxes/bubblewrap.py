@@ -122,7 +122,7 @@ class BubblewrapEngine:
             )
         recipe = recipes.load(spec.image)
         mounts = [*spec.mounts, *recipe.shown, *find_host_files(recipe)]
-        if spec.socket:  # its folder: the socket itself may be made again
+        if spec.socket:
             mounts.append(Mount(spec.socket.source.parent, str(Path(spec.socket.target).parent)))
         if spec.runtime:
             runtime = recipes.load(spec.runtime)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 ENGINE = "DGM_ENGINE"
 """Variable with an address that comes before all others but the one that a command or a call names."""
-OPTION, ARGUMENT = "--engine", "engine"
-"""Names of what gives a command and a call their engine."""
+ARGUMENT = "engine"
+"""Name of what gives a call its engine."""
 RAY = "ray"
 """Name of the engine, and the address of the cluster that this machine is a node of; another's is ``ray://HOST:PORT``."""
 _RAY_PREFIX = "ray://"

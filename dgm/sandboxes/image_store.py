@@ -273,18 +273,16 @@ class ImageStore:
         ]
         return sorted(images, key=lambda image: (image.used, image.tag))
 
-    def disk_bytes(self, kinds: Collection[str] = BOUNDED) -> int:
-        """Return the bytes of all images of some kinds, with common layers counted once."""
-        return sum(self._layers([image.tag for image in self.list_images(kinds)]).values())
+    def disk_bytes(self) -> int:
+        """Return the bytes of all images of the kinds that are bounded, with common layers counted once."""
+        return sum(self._layers([image.tag for image in self.list_images(BOUNDED)]).values())
 
-    def collect(
-        self, limit_bytes: int, spared: Collection[str] = (), kinds: Collection[str] = BOUNDED
-    ) -> Sequence[str]:
-        """Remove the longest unused images until all of their kinds fit into the limit; return the removed tags.
+    def collect(self, limit_bytes: int, spared: Collection[str] = ()) -> Sequence[str]:
+        """Remove the longest unused images of those kinds until they fit into the limit; return the removed tags.
 
         Images that a container is made from, and those in ``spared``, stay.
         """
-        images = list(self.list_images(kinds))
+        images = list(self.list_images(BOUNDED))
         gone = []
         for image in list(images):
             if sum(self._layers([each.tag for each in images]).values()) <= limit_bytes:

@@ -51,8 +51,6 @@ class Recipe(_Settings):
     name: str
     folder: Path
     digest: str
-    bases: tuple[str, ...] = ()
-    """Images that the Dockerfile starts from; ``dgm/OTHER`` is another recipe's."""
     tools: Path | None = None
     """Host folder of the programs at ``/opt/dgm/tools``: its own, else a base recipe's."""
 
@@ -116,25 +114,24 @@ def _load(name: str, folder: Path, above: tuple[str, ...]) -> Recipe:
         raise UserError(f"unknown sandbox image {name!r}{wanted_by}: there is no {settings_file}{hint}")
     if name in above:
         raise UserError(f"{here / 'Dockerfile'}: recipes stand on each other: {' → '.join([*above, name])}")
-    bases = _bases(here / "Dockerfile")
-    names_below = [base.removeprefix(_OURS) for base in bases if base.startswith(_OURS)]
     settings = _read_settings(settings_file)
-    below = [_load(other, folder, (*above, name)) for other in names_below]
+    below = [_load(other, folder, (*above, name)) for other in _find_bases(here / "Dockerfile")]
     tools = [here / _TOOLS] if (here / _TOOLS).is_dir() else [other.tools for other in below if other.tools]
     digest = _digest(here, [other.digest for other in below])
-    parts = {"name": name, "folder": here, "digest": digest, "bases": bases, "tools": next(iter(tools), None)}
+    parts = {"name": name, "folder": here, "digest": digest, "tools": next(iter(tools), None)}
     return Recipe.model_validate({**settings, **parts})
 
 
-def _bases(dockerfile: Path) -> tuple[str, ...]:
+def _find_bases(dockerfile: Path) -> list[str]:
+    """Return the names of the recipes that a Dockerfile starts from."""
     try:
         lines = [line.split() for line in dockerfile.read_text(encoding="utf-8").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{dockerfile}: cannot be read: {error}") from error
-    bases = tuple(words[1] for words in lines if len(words) > 1 and words[0].upper() == "FROM")
+    bases = [words[1] for words in lines if len(words) > 1 and words[0].upper() == "FROM"]
     if not bases:
         raise UserError(f"{dockerfile}: expected a line 'FROM image'")
-    return bases
+    return [base.removeprefix(_OURS) for base in bases if base.startswith(_OURS)]
 
 
 def _read_settings(where: Path) -> dict[str, Any]:

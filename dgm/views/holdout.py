@@ -19,7 +19,7 @@ from dgm.evaluation.schedule import (
     find_entered,
 )
 from dgm.stats import mcnemar_power, paired_bootstrap, tasks_needed
-from dgm.views.values import RoleUsage, TallyView, UsageView, View, role_usages, usage_fields
+from dgm.views.values import RoleUsage, TallyView, UsageView, View, role_usages
 
 SIGNIFICANT = 0.05
 """Upper limit of an exact p-value that counts as a difference."""
@@ -234,8 +234,8 @@ class HoldoutView(PairedView):
             shown_better=bool(tasks) and complete and is_better(pairs),
             examined=examined,
             control=None if missing else control,
-            spend=HoldoutSpend(
-                **usage_fields(sum(used.values(), NOTHING)),
+            spend=HoldoutSpend.of(
+                sum(used.values(), NOTHING),
                 by=role_usages(used),
                 seed_agent=_resolved_usage(seed, pairs.first.resolved),
                 best=_resolved_usage(best, pairs.second.resolved),
@@ -311,8 +311,8 @@ def _power(pairs: Comparison) -> PowerView | None:
 
 
 def _resolved_usage(usage: Usage, resolved: int) -> ResolvedUsage:
-    return ResolvedUsage(
-        **usage_fields(usage),
+    return ResolvedUsage.of(
+        usage,
         usd_per_resolved=usage.usd / resolved if resolved else None,
         tokens_per_resolved=usage.tokens / resolved if resolved else None,
     )

@@ -40,7 +40,7 @@ from dgm.views.run import (
     models_text,
     view_dead_end,
 )
-from dgm.views.values import RoleUsage, UsageView, View, role_usages, usage_fields
+from dgm.views.values import RoleUsage, UsageView, View, role_usages
 
 REPEATING = ("offline", "recorded")
 """Models that give equal answers to equal requests."""
@@ -394,8 +394,8 @@ def _read_spend(run: Run) -> SearchSpend:
         else:
             purpose = Purpose.UNFINISHED if action in unfinished else Purpose.STILLBORN
         purposes[purpose] = purposes.get(purpose, Usage()) + tree.spend_of(action)
-    return SearchSpend(
-        **usage_fields(tree.spend),
+    return SearchSpend.of(
+        tree.spend,
         by=role_usages(tree.spend_by),
         purposes={purpose: UsageView.of(purposes[purpose]) for purpose in Purpose if purpose in purposes},
         saved_usd=compute_cache_saving(run),

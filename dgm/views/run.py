@@ -30,7 +30,7 @@ from dgm.views.progress import (
     view_model_calls,
     view_nodes,
 )
-from dgm.views.values import RoleUsage, UsageView, View, role_usages, usage_fields
+from dgm.views.values import RoleUsage, UsageView, View, role_usages
 
 ROLES = ("solve", "improve", "diagnose")
 """Roles of ``dgm.models.choose``; importing it would load much that reading a run does not need."""
@@ -368,8 +368,8 @@ class RunReader:
             goals=self._view_goals(best, rates, paused=bool(tree.paused)),
             forecast=forecast,
             seconds=tree.wall_seconds,
-            spend=RunSpend(
-                **usage_fields(tree.spend),
+            spend=RunSpend.of(
+                tree.spend,
                 by=role_usages(tree.spend_by),
                 left_usd=None if limit is None else max(0.0, limit - tree.spend.usd),
             ),
@@ -500,7 +500,7 @@ def view_cut_calls(run: Run) -> Sequence[CutCall]:
         checks = enumerate(find_cut_checks(run.folder), 1)
         cut += [((NO_ACTION, number), model, worst, False) for number, (model, worst) in checks]
     return [
-        CutCall(action=action, number=number, model=model, in_spend=booked, **usage_fields(usage))
+        CutCall.of(usage, action=action, number=number, model=model, in_spend=booked)
         for (action, number), model, usage, booked in sorted(cut, key=lambda item: item[0])
     ]
 

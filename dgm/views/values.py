@@ -1,6 +1,6 @@
 """The values that views share: a tally with its interval, a difference, and the usage of model calls."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
@@ -95,9 +95,20 @@ class UsageView(View):
     """Share of the input tokens that came from the provider's cache, from 0 to 1."""
 
     @classmethod
-    def of(cls, usage: Usage) -> Self:
-        """Return the view of a usage."""
-        return cls(**usage_fields(usage))
+    def of(cls, usage: Usage, **more: Any) -> Self:  # noqa: ANN401  (fields of a subclass)
+        """Return the view of a usage; a subclass has more fields."""
+        values: dict[str, Any] = {
+            "calls": usage.calls,
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "tokens": usage.tokens,
+            "usd": usage.usd,
+            "cached_tokens": usage.cached_tokens,
+            "written_tokens": usage.written_tokens,
+            "reasoning_tokens": usage.reasoning_tokens,
+            "cached_share": usage.cached_tokens / usage.input_tokens if usage.input_tokens else 0.0,
+        }
+        return cls(**values, **more)
 
 
 class RoleUsage(UsageView):
@@ -117,32 +128,10 @@ class SpendView(UsageView):
     @classmethod
     def by_role(cls, by: Mapping[tuple[str, str], Usage]) -> Self:
         """Sum the usage of each role and model."""
-        return cls(**usage_fields(sum_usage(by.values())), by=role_usages(by))
-
-
-def usage_fields(usage: Usage) -> dict[str, Any]:
-    """Return the fields of a ``UsageView``."""
-    return {
-        "calls": usage.calls,
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "tokens": usage.tokens,
-        "usd": usage.usd,
-        "cached_tokens": usage.cached_tokens,
-        "written_tokens": usage.written_tokens,
-        "reasoning_tokens": usage.reasoning_tokens,
-        "cached_share": usage.cached_tokens / usage.input_tokens if usage.input_tokens else 0.0,
-    }
+        return cls.of(sum(by.values(), Usage()), by=role_usages(by))
 
 
 def role_usages(by: Mapping[tuple[str, str], Usage]) -> tuple[RoleUsage, ...]:
     """Return the usage of each role and model, the most expensive first."""
     most_expensive = sorted(by.items(), key=lambda item: (-item[1].usd, -item[1].tokens, item[0]))
-    return tuple(
-        RoleUsage(**usage_fields(usage), role=role, model=model) for (role, model), usage in most_expensive
-    )
-
-
-def sum_usage(usages: Iterable[Usage]) -> Usage:
-    """Return the sum of usages."""
-    return sum(usages, Usage())
+    return tuple(RoleUsage.of(usage, role=role, model=model) for (role, model), usage in most_expensive)

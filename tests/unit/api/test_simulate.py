@@ -13,7 +13,9 @@ SMALL = {"families": ["drift"], "worlds": "7:9", "budget": 20, "reference": "gre
 def test_policies_meet_the_same_worlds(tmp_path):
     counts = []
     file = tmp_path / "trials.csv"
-    view = dgm.simulate(policies=["random"], csv=file, watcher=lambda *n: counts.append(n), **SMALL)
+    view = dgm.simulate(
+        policies=["random"], csv=file, on_step=lambda step: counts.append((step.done, step.total)), **SMALL
+    )
     assert (counts[0], counts[-1]) == ((0, 4), (4, 4))
     assert {row["policy"] for row in view.table} == {"random", "greedy"}
     assert (view.reference, view.worlds) == ("greedy", (7, 8))

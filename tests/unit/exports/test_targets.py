@@ -6,11 +6,11 @@ import pytest
 
 import dgm
 from dgm.analysis.agents import best_of
+from dgm.api.exporting import Content, choose_content
 from dgm.archive.run import Run
 from dgm.archive.snapshots import from_folder
 from dgm.cli.main import main
 from dgm.errors import ArchiveCorrupt, UserError
-from dgm.exports.targets import Content, choose_content
 from tests.support.runs.packable import begin, child, evaluate
 
 pytestmark = pytest.mark.starts_processes

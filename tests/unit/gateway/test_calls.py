@@ -144,19 +144,6 @@ async def test_fault_of_ours_is_an_infrastructure_failure(tmp_path, where):
     assert isinstance(lease.failure, Infrastructure)
 
 
-async def test_socket_that_is_removed_in_mid_run_comes_back(tmp_path):
-    async with gateway(tmp_path / "g") as opened:
-        path = opened.folder / opened.socket_name
-        with opened.lend(ACTION, "solve") as lease:
-            for _ in range(2):
-                path.unlink()
-                while not path.exists():
-                    await asyncio.sleep(0.02)
-                async with client(opened, lease.token) as http:
-                    assert (await ask(http))[0] == 200
-    assert not path.exists()
-
-
 async def test_idle_connections_of_one_agent_do_not_shut_out_another(tmp_path):
     async with gateway(tmp_path / "g") as opened:
         path = str(opened.folder / opened.socket_name)

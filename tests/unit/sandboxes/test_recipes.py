@@ -102,14 +102,6 @@ def standing_on(tmp_path, name, *bases):
     return folder
 
 
-def test_a_recipe_stands_on_others(tmp_path):
-    standing_on(tmp_path, "low", "debian:some")
-    standing_on(tmp_path, "high", "dgm/low", "debian:other")
-    loaded = recipes.load("high", tmp_path)
-    assert loaded.bases == ("dgm/low", "debian:other")
-    assert "dgm/low" in loaded.bases
-
-
 def test_a_change_below_changes_the_tag_above(tmp_path):
     low = standing_on(tmp_path, "low", "debian:some")
     standing_on(tmp_path, "high", "dgm/low")
