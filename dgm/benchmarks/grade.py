@@ -25,7 +25,7 @@ from dgm.benchmarks.environments import Environment
 from dgm.benchmarks.languages import BY_COMMAND, PLAIN, RUNNERS, Language, Results
 from dgm.benchmarks.logs import OWN_KIND, plain_log
 from dgm.benchmarks.prediction_patches import APPLIER, normalised_patch, with_notes
-from dgm.benchmarks.results import TAMPERED, Failure, Outcomes, controls_of, read_outcomes
+from dgm.benchmarks.results import TAMPERED, Failure, Outcomes, read_outcomes
 from dgm.benchmarks.sandbox_runner import matches
 from dgm.benchmarks.suite_files import IN_ENGINE, Limits
 from dgm.benchmarks.test_spec import TESTS, TestSpec
@@ -304,7 +304,7 @@ def _assignment(exam: Exam, key: bytes, survey: Survey | None) -> Mapping[str, A
         "start": exam.workspace.source if isinstance(exam.workspace, InImage) else f"{PLACE}/start",
         "results": runner.results,
         "framework": runner.framework,
-        "control": controls_of(runner.results, runner.framework),
+        "control": runner.control,
         "command": make_command(tests, files),
         "env": {**dict(tests.env), **({} if tests.by_name else {"TEST_DIR": TESTS, **_EARLIER})},
         "build": tests.build,

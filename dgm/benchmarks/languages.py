@@ -303,45 +303,62 @@ class Runner:
     """The meaning of a ``runner`` in the table ``[tests]`` of a task."""
 
     results: Results
-    restored: tuple[str, ...]
-    """Patterns of the files that are put back, where the task names none."""
+    records: tuple[LanguageRecord, ...] = ()
+    """The languages of its tests; none: a program of the task decides."""
     command: tuple[str, ...] = ()
     """Its own command, before the task's options and files; none: the task has one."""
     framework: str = ""
     """Its control test, where the language has several."""
+
+    @property
+    def restored(self) -> tuple[str, ...]:
+        """Patterns of the files that are put back, where the task names none."""
+        return tuple(name for record in self.records for name in record.restored) or _PYTHON.configuration
+
+    @property
+    def control(self) -> Mapping[str, str]:
+        """Tests that must fail, by framework."""
+        return {framework: test for record in self.records for framework, test in record.control.items()}
 
 
 _JEST_OPTIONS = (
     "--json", "--outputFile={report}", "--ci", "--coverage=false", "--watchman=false", "--colors=false",
     "--maxWorkers=2", "--cacheDirectory=/tmp/dgm-jest-cache",
 )  # fmt: skip
+_JS = (_JAVASCRIPT,)
 RUNNERS: Mapping[str, Runner] = {
-    "exit": Runner(Results.EXIT, _PYTHON.configuration),
-    "reward": Runner(Results.REWARD, _PYTHON.configuration),
-    "pytest": Runner(Results.PYTEST, _PYTHON.restored),
+    "exit": Runner(Results.EXIT),
+    "reward": Runner(Results.REWARD),
+    "pytest": Runner(Results.PYTEST, (_PYTHON,)),
     "node": Runner(
         Results.JEST,
-        _JAVASCRIPT.restored,
+        _JS,
         ("--test", "--test-reporter={reporter}", "--test-reporter-destination={report}"),
         "node",
     ),
     "vitest": Runner(
         Results.JEST,
-        _JAVASCRIPT.restored,
-        ("/node_modules/.bin/vitest", "run", "--reporter=json", "--outputFile={report}", "--coverage.enabled=false"),
+        _JS,
+        (
+            "/node_modules/.bin/vitest",
+            "run",
+            "--reporter=json",
+            "--outputFile={report}",
+            "--coverage.enabled=false",
+        ),
         "vitest",
     ),
-    "jest": Runner(Results.JEST, _JAVASCRIPT.restored, ("/node_modules/.bin/jest", *_JEST_OPTIONS), "jest"),
+    "jest": Runner(Results.JEST, _JS, ("/node_modules/.bin/jest", *_JEST_OPTIONS), "jest"),
     "mocha": Runner(
         Results.JEST,
-        _JAVASCRIPT.restored,
+        _JS,
         ("/node_modules/.bin/mocha", "--reporter={reporter}", "--no-parallel", "--no-bail", "--exit"),
         "mocha",
     ),
-    "go": Runner(Results.GO_JSON, _GO.restored, ("go", "test", "-json", "-vet=off", "-count=1")),
-    "command": Runner(Results.CARGO, _RUST.restored),
-    "report": Runner(Results.JUNIT, (*_CPP.restored, *_JVM.restored)),
-}  # fmt: skip
+    "go": Runner(Results.GO_JSON, (_GO,), ("go", "test", "-json", "-vet=off", "-count=1")),
+    "command": Runner(Results.CARGO, (_RUST,)),
+    "report": Runner(Results.JUNIT, (_CPP, _JVM)),
+}
 """``exit`` and ``reward`` run a program of the task; ``command`` and ``report`` a shell command that calls
 ``cargo test``, or that writes reports in JUnit's XML. The tools of JavaScript are arguments of node; what stands in
 braces is a file outside of the workspace."""

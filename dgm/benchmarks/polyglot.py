@@ -235,27 +235,6 @@ class PolyglotBenchmark:
         exercise = self.exercise(task)
         return patch_between(exercise.stub, {**exercise.stub, **exercise.reference})
 
-    async def verify(self, task: TaskId, labels: Mapping[str, str]) -> Sequence[str]:
-        """Return the defects of a task, one line each; nothing if it is sound. Opens two sandboxes.
-
-        Raises:
-            Infrastructure: a sandbox failed.
-        """
-        exercise = self.exercise(task)
-        problems: list[str] = []
-        untouched = await self._examine(exercise, b"", labels)
-        if untouched.verdict is Verdict.RESOLVED:
-            line = f"{exercise.track} {exercise.name}"
-            problems.append(
-                f"the stub passes untouched; leave it out: add '{line}' to {self._folder / PASSING_STUBS}"
-            )
-        if not exercise.named.example:
-            return [*problems, "no reference solution: files.example names none"]
-        solved = await self._examine(exercise, await asyncio.to_thread(self.reference, task), labels)
-        if solved.verdict is not Verdict.RESOLVED:
-            problems.append(f"the reference solution is {solved.verdict}: {solved.reason}")
-        return problems
-
     async def _examine(self, exercise: Exercise, patch: bytes, labels: Mapping[str, str]) -> Grade:
         normal = normalised_patch(patch)
         # A survey: names in the text of tests are not all that run.

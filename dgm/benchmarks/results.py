@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from typing import Any
 from xml.etree import ElementTree
 
-from dgm.benchmarks.languages import LANGUAGES, Language, Results, language_of
+from dgm.benchmarks.languages import Language, Results, language_of
 from dgm.benchmarks.logs import cut_middle, mend_surrogates, plain_text
 from dgm.domain import Snapshot
 
@@ -424,18 +424,3 @@ class TestPlaces:
 
 def _only(paths: set[str] | None) -> str:
     return next(iter(paths)) if paths and len(paths) == 1 else ""
-
-
-def controls_of(results: Results, framework: str) -> Mapping[str, str]:
-    """Return the templates of the tests that must fail, by framework."""
-    if framework:
-        return LANGUAGES[Language.JAVASCRIPT].control
-    match results:
-        case Results.JUNIT:
-            return {**LANGUAGES[Language.CPP].control, **LANGUAGES[Language.JVM].control}
-        case Results.GO_JSON:
-            return LANGUAGES[Language.GO].control
-        case Results.CARGO:
-            return LANGUAGES[Language.RUST].control
-        case _:
-            return {}

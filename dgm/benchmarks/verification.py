@@ -107,37 +107,12 @@ class TaskVerification:
     """The end of what the tests printed that show a defect."""
 
 
-class GradesByCommand(Protocol):
-    """The part of a suite that grades by a test command."""
-
-    def workspace(self, task: TaskId) -> Snapshot | InImage:
-        """Return the task's workspace."""
-        ...
-
-    async def grade(self, task: TaskId, patch: bytes, labels: Mapping[str, str]) -> Grade:
-        """Grade a patch as a run does."""
-        ...
-
-    async def examine_unperturbed(self, task: TaskId, patch: bytes, labels: Mapping[str, str]) -> Grade:
-        """Grade a patch without the check by tests with changed values."""
-        ...
-
-
 @runtime_checkable
 class Verifiable(Protocol):
     """A benchmark that has a reference fix for each of its tasks."""
 
     def reference(self, task: TaskId) -> bytes:
         """Return the reference fix as a patch on the workspace; it is never shown to an agent."""
-        ...
-
-
-@runtime_checkable
-class SelfVerifying(Protocol):
-    """A benchmark with its own verification of its tasks."""
-
-    async def verify(self, task: TaskId, labels: Mapping[str, str]) -> Sequence[str]:
-        """Return the defects of a task, one line each; nothing if it is sound."""
         ...
 
 
@@ -185,8 +160,6 @@ async def verify_with_notes(
             return await verify_with_notes(part, inner, labels)
         case SuiteBenchmark():
             return await _verify_suite_task(benchmark, task, labels)
-        case SelfVerifying():
-            return TaskVerification(await benchmark.verify(task, labels))
         case Verifiable():
             empty = await benchmark.grade(task, b"", labels)
             untouched = await benchmark.grade(task, INERT, labels)
@@ -243,7 +216,7 @@ def _check_by_name(tests: TestSpec, nothing: Grade) -> Sequence[str]:
 
 
 async def find_early_ending(
-    suite: GradesByCommand, task: TaskId, reference: bytes, labels: Mapping[str, str]
+    suite: SuiteBenchmark, task: TaskId, reference: bytes, labels: Mapping[str, str]
 ) -> TaskVerification:
     """Return a defect if a patch passes that ends its process with status 0; a note if only changed tests catch it.
 

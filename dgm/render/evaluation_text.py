@@ -10,8 +10,7 @@ from rich.text import Text
 from dgm.domain import Action, Evaluate
 from dgm.render import fmt
 from dgm.render.safe import one_line
-from dgm.replay.again import StepAgain
-from dgm.replay.compare import Divergence, Match
+from dgm.replay.again import Divergence, Match, StepAgain
 from dgm.views.evaluation import AgentEvaluation, EvaluationView, PairedTallies
 from dgm.views.replay import DecisionsReplay, EvaluationReplay, LiveReplay, RecordReplay, ReplayView
 from dgm.views.values import OFFLINE_NOTE

@@ -6,6 +6,7 @@ import pytest
 
 from dgm.archive.repository import patch
 from dgm.benchmarks.polyglot import PolyglotBenchmark
+from dgm.benchmarks.verification import verify
 from dgm.config import PolyglotSettings
 from dgm.domain import Entry, TaskId, Verdict
 from dgm.paths import asset
@@ -35,7 +36,7 @@ def grade(text, **files):
 
 
 def test_reference_passes_and_stub_fails():
-    assert asyncio.run(benchmark().verify(TaskId("python-toll-road"), {})) == []
+    assert asyncio.run(verify(benchmark(), TaskId("python-toll-road"), {})) == []
 
 
 def test_failed_tests_are_counted_named_and_explained():
