@@ -29,7 +29,6 @@ CALLED = Reply(
     "The user wants a listing.",
 )
 CUT = Reply("It is", stop=Stop.LENGTH, usage=USED)
-SILENT = Reply("", stop=Stop.REFUSAL, usage=USED)
 
 
 def parse(wire, body):
