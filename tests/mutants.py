@@ -8,6 +8,7 @@ This program runs in an environment of its own, where cosmic-ray is; the tests r
 
 import argparse
 import ast
+import math
 import os
 import random
 import re
@@ -144,7 +145,7 @@ def time_tests(python: str, tests: Sequence[str]) -> dict[str, float]:
     """Run test modules without a change; return the seconds of those that can be used, and print the others."""
     with tempfile.NamedTemporaryFile(suffix=".xml") as file:
         command = [python, "-m", "pytest", *OPTIONS[1:], "-m", MARKERS, "-o", "junit_family=xunit1"]
-        command += [f"--junitxml={file.name}", *tests]
+        command += ["--continue-on-collection-errors", f"--junitxml={file.name}", *tests]
         # pytest compiles tests itself, once.
         environment = os.environ | {"PYTHONDONTWRITEBYTECODE": ""}
         subprocess.run(command, check=False, env=environment, stdout=subprocess.DEVNULL)
@@ -197,11 +198,11 @@ def report(mutant: MutationSpec, result: WorkResult, seconds: float) -> str:
 
 
 def choose_tests(
-    pool: Executor, python: str, tests: Mapping[Path, Sequence[str]], jobs: int
+    pool: Executor, python: str, tests: Mapping[Path, Sequence[str]], jobs: int, most_s: float
 ) -> dict[Path, dict[str, float]]:
     """Return the test modules, with their seconds, that each module's mutants run against; print them.
 
-    These are the most focused ones, as many as ``TESTS_S`` allows, and the first two in any case.
+    These are the most focused ones, as many as ``most_s`` seconds allow, and the first two in any case.
 
     Raises:
         SystemExit: No test module can be used for a module.
@@ -215,7 +216,7 @@ def choose_tests(
     for module, found in tests.items():
         timed: dict[str, float] = {}
         for test in filter(seconds.__contains__, found):
-            if len(timed) < 2 or sum(timed.values()) + seconds[test] <= TESTS_S:
+            if len(timed) < 2 or sum(timed.values()) + seconds[test] <= most_s:
                 timed[test] = seconds[test]
         if not timed:
             raise SystemExit(f"no test in {' or '.join(FOLDERS)} fits {module}: name some with TESTS=...")
@@ -249,7 +250,7 @@ def main() -> None:
         print(f"{len(found)} mutants of {len(modules)} modules, {len(drawn)} drawn", flush=True)
         changed = sorted({one.module_path for one in drawn})
         tests = {module: asked.tests or find_tests(module)[: asked.most] for module in changed}
-        chosen = choose_tests(pool, python, tests, asked.jobs)
+        chosen = choose_tests(pool, python, tests, asked.jobs, math.inf if asked.tests else TESTS_S)
         running = {pool.submit(run_mutant, python, one, chosen[one.module_path]): one for one in drawn}
         for done in as_completed(running):
             mutant = running[done]

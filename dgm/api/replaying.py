@@ -32,7 +32,7 @@ from dgm.api.watcher import Watcher
 from dgm.archive.finding import check_unpacked, find_run
 from dgm.archive.run import Run, RunKind
 from dgm.domain import AgentId, TaskId
-from dgm.errors import UserError
+from dgm.errors import Hint, UserError
 from dgm.evaluation.schedule import find_entered
 from dgm.models.scripted import Script
 from dgm.render.evaluation_text import evaluation_line, step_line
@@ -125,7 +125,11 @@ def _check_arguments(
     of_live: Mapping[str, object],
 ) -> None:
     if agents and agents[0] in get_args(What):
-        raise UserError(f"{agents[0]!r} is no agent; it says what to repeat", argument="what")
+        raise UserError(
+            f"{agents[0]!r} is no agent; it says what to repeat",
+            argument="what",
+            hint=Hint("to do that", "replay", ("RUN",), {"what": agents[0]}),
+        )
     if what != "evaluations" and live is not None:
         raise UserError(f"another model repeats evaluations only, not {what}", argument="what")
     if what == "decisions" and (agents or task):

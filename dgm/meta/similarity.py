@@ -22,6 +22,7 @@ from dgm.domain import Entry, Snapshot
 from dgm.errors import AgentFault
 from dgm.messages import Message, Request, Role
 from dgm.meta.answers import Answer, CanAsk, Flag, Text, ask_shortened, ask_until_readable, read_answer
+from dgm.meta.evidence import cut_middle
 from dgm.meta.prompts import Prompts
 
 SKELETON = '{"copy": true or false, "why": "one sentence"}'
@@ -80,7 +81,8 @@ class Judge:
         """
 
         def build(chars: int) -> Request:
-            texts = {"edit": _cut(edit, chars // 2), "other": _cut(other, chars // 2)}
+            cut = (cut_middle(patch, chars // 2).decode("utf-8", "replace") for patch in (edit, other))
+            texts = dict(zip(("edit", "other"), cut, strict=True))
             messages = Message(Role.SYSTEM, SYSTEM), Message(Role.USER, self.prompts.fill("novelty", texts))
             return Request(messages, form=Judgement.form())
 
@@ -177,15 +179,6 @@ def _changed_lines(patch: bytes) -> Iterator[bytes]:
         elif header := _HUNK.match(line):
             old, new = (int(count) if count is not None else 1 for count in header.groups())
             yield b" "
-
-
-def _cut(patch: bytes, max_chars: int) -> str:
-    text = patch.decode("utf-8", "replace")
-    if len(text) <= max_chars:
-        return text
-    half = max_chars // 2
-    missing = len(text) - 2 * half
-    return f"{text[:half]}\n[... {missing} characters are left out ...]\n{text[len(text) - half :]}"
 
 
 def syntax_key(source: Snapshot) -> str:

@@ -10,10 +10,10 @@ from rich.text import Text
 from dgm.domain import Action, Evaluate
 from dgm.render import fmt
 from dgm.render.safe import one_line
-from dgm.replay.again import StepAgain
-from dgm.replay.compare import Divergence, Match
+from dgm.replay.again import Divergence, Match, StepAgain
 from dgm.views.evaluation import AgentEvaluation, EvaluationView, PairedTallies
 from dgm.views.replay import DecisionsReplay, EvaluationReplay, LiveReplay, RecordReplay, ReplayView
+from dgm.views.values import OFFLINE_NOTE
 
 NAME_CELLS = 80
 REASON_CELLS = 160
@@ -231,7 +231,7 @@ def _render_live(view: LiveReplay) -> RenderableType:
             )
         )
     if view.live == "offline":
-        parts.append(Text(f"note: {fmt.OFFLINE_NOTE}"))
+        parts.append(Text(f"note: {OFFLINE_NOTE}"))
     parts.append(Text(f"recorded in {one_line(view.folder, 500)}; {fmt.usage(view.spend)}"))
     return Group(*parts)
 

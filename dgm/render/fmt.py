@@ -3,18 +3,15 @@
 import time
 from collections.abc import Sequence
 
-from dgm.views.values import DeltaView, TallyView, UsageView
+from dgm.views.values import SIGNIFICANT, DeltaView, TallyView, UsageView
 
 DASH = "–"
 BEST = "★"
 BAR_CELLS = 8
-SIGNIFICANT = 0.05
-"""Upper limit of an exact p that is called a difference."""
 VERDICT_MARKS = {"resolved": "✓", "unresolved": "✗", "invalid": "?"}
 STATE_MARKS = {"waiting": "⏸", "expanding": "✎", "evaluating": "●", "barren": "†", "idle": ""}
 """Marks of an agent's state."""
 BEST_MEANS = "recommended by the policy; lower bound: 99 % sure that its rate is higher"
-OFFLINE_NOTE = "offline model: a repair program, not a language model; scores are a demonstration"
 _UNITS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s"))
 _YEAR_S = 366 * 86_400
 

@@ -16,6 +16,7 @@ from dgm.render.diff import LineKind, parse_diff
 from dgm.render.safe import neutralise, one_line
 from dgm.views.progress import nearest_limit
 from dgm.views.run import models_text
+from dgm.views.values import OFFLINE_NOTE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -98,7 +99,7 @@ def render_run(view: RunView) -> RenderableType:
     _add_best(facts, view)
     _add_problems(facts, view)
     if view.offline:
-        facts.add("note", fmt.OFFLINE_NOTE, "yellow")
+        facts.add("note", OFFLINE_NOTE, "yellow")
     _add_activity(facts, view)
     return facts.table
 

@@ -17,7 +17,7 @@ from dgm.render.text import Facts
 from dgm.tui.pane import Pane, TextView, patch_parts
 from dgm.tui.reader import News
 from dgm.views.agents import DiffView
-from dgm.views.values import TallyView
+from dgm.views.values import SIGNIFICANT, TallyView
 
 Groups = Mapping[str, Sequence[str]]
 """Title → tasks."""
@@ -85,7 +85,7 @@ def _compare(run: Run, first: AgentId, second: AgentId) -> tuple[Comparison, Gro
 def _verdict_parts(
     comparison: Comparison, groups: Groups, first: AgentId, second: AgentId
 ) -> Iterator[RenderableType]:
-    different = comparison.p < fmt.SIGNIFICANT
+    different = comparison.p < SIGNIFICANT
     conclusion = (
         "a difference, if the two were not chosen by these tasks" if different else "no difference shown"
     )

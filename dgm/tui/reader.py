@@ -139,7 +139,7 @@ class BackgroundReader:
 
     def _follow(self) -> News:
         from dgm.archive.run import LIVING, state
-        from dgm.views.agents import agent_states, row_of
+        from dgm.views.agents import AgentRow, agent_states
 
         if _read_inode(self.folder) != self._inode:
             raise Infrastructure("the run was removed or replaced; what was read is still shown")
@@ -163,7 +163,7 @@ class BackgroundReader:
             if agent.id >= len(before) or self._facts[agent.id][0] != before[agent.id][0]
         ]
         return News(
-            rows=[row_of(tree, agent, None, states) for agent in changed],
+            rows=[AgentRow.of(tree, agent, None, states) for agent in changed],
             newest=evaluated[-1] if evaluated else None,
             state=label,
             living=label in LIVING,

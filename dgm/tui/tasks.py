@@ -19,7 +19,7 @@ from dgm.render import fmt, safe
 from dgm.render.text import attempt_line, render_transcript
 from dgm.tui.pane import Listing, Pane, TextView, attempt_cells, patch_parts, prose
 from dgm.tui.reader import News
-from dgm.views.agents import attempt_fields, decode
+from dgm.views.agents import decode
 from dgm.views.tasks import AttemptDetail, TaskRow, TaskView, TranscriptView, list_tasks
 
 _FIRST = ("patch", "tests", "failures")
@@ -141,8 +141,10 @@ def _read_attempt(run: Run, agent: AgentId, action: ActionId) -> AttemptDetail:
             documents[name] = decode(run.traces.get(digest))
         except DgmError as error:
             documents[name] = f"cannot be read: {error}"
-    return AttemptDetail(
-        **attempt_fields(action, evaluation, read_usage(run, [action]).get(action, {})),
+    return AttemptDetail.of(
+        action,
+        evaluation,
+        read_usage(run, [action]).get(action, {}),
         documents=documents,
         transcript=TranscriptView.load(run, action),
     )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from enum import StrEnum
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field
@@ -65,6 +66,36 @@ class AgentRow(View):
     best: bool
     """Whether the policy recommends it."""
 
+    @classmethod
+    def of(
+        cls,
+        tree: Tree,
+        agent: Agent,
+        best: AgentId | None,
+        states: Mapping[AgentId, AgentState] = MappingProxyType({}),
+        **more: Any,  # noqa: ANN401  (fields of a subclass)
+    ) -> Self:
+        """Return an agent's row; a subclass has more fields. Agents that ``states`` does not have are idle."""
+        own = tree.own(agent.id)
+        values: dict[str, Any] = {
+            "agent": agent.id,
+            "parents": agent.parents,
+            "children": tuple(tree.children(agent.id)),
+            "depth": tree.depth(agent.id),
+            "commit": agent.commit,
+            "operator": agent.operator,
+            "aim": tree.aim(agent.id),
+            "rationale": agent.rationale,
+            "own": TallyView.of(own),
+            "clade": TallyView.of(tree.clade(agent.id)),
+            "lower_bound": lower_bound(own),
+            "abandoned": count_abandoned(tree, agent.id),
+            "delta": DeltaView.between(tree, agent.parents[0], agent.id) if agent.parents else None,
+            "state": states.get(agent.id, AgentState.IDLE),
+            "best": agent.id == best,
+        }
+        return cls(**values, **more)
+
 
 class AttemptView(View):
     """One evaluation of an agent."""
@@ -86,9 +117,27 @@ class AttemptView(View):
     """Name → digest of what is stored: ``patch``, ``log``, ``tests``."""
 
     @classmethod
-    def of(cls, action: int, evaluation: Evaluation, by: Mapping[tuple[str, str], Usage]) -> Self:
-        """Return the view of an evaluation whose model calls used ``by``."""
-        return cls(**attempt_fields(action, evaluation, by))
+    def of(
+        cls,
+        action: int,
+        evaluation: Evaluation,
+        by: Mapping[tuple[str, str], Usage],
+        **more: Any,  # noqa: ANN401  (fields of a subclass)
+    ) -> Self:
+        """Return the view of an evaluation whose model calls used ``by``; a subclass has more fields."""
+        values: dict[str, Any] = {
+            "action": action,
+            "agent": evaluation.agent,
+            "task": evaluation.task,
+            "attempt": evaluation.attempt + 1,
+            "verdict": evaluation.verdict.value,
+            "reason": evaluation.reason,
+            "score": evaluation.score,
+            "seconds": evaluation.cost.seconds,
+            "cost": SpendView.by_role(by),
+            "traces": dict(evaluation.cost.traces),
+        }
+        return cls(**values, **more)
 
 
 class TreeView(View):
@@ -114,7 +163,7 @@ class TreeView(View):
         tree = run.tree
         best = best_of(run) if best is None and tree.agents else best
         states = agent_states(run)
-        rows = tuple(row_of(tree, agent, best, states) for agent in tree.agents)
+        rows = tuple(AgentRow.of(tree, agent, best, states) for agent in tree.agents)
         return cls(run=run.name, folder=str(run.folder), state=state(run), best=best, agents=rows)
 
 
@@ -197,8 +246,11 @@ class AgentView(AgentRow):
             ArchiveCorrupt: a trace of its making is damaged.
         """
         accounts = Accounts(run)
-        return cls(
-            **row_fields(run.tree, agent, best_of(run) if best is None else best, agent_states(run)),
+        return cls.of(
+            run.tree,
+            agent,
+            best_of(run) if best is None else best,
+            agent_states(run),
             run=run.name,
             making=read_making(run, agent),
             spend=AccountView.of(accounts.of(agent.id), accounts.clade(agent.id)),
@@ -232,7 +284,7 @@ class LineageView(View):
         line = trace_lineage(run.tree, agent)
         patches = [b"", *(run.repository.diff(a.commit, b.commit) for a, b in pairwise(line))]
         steps = tuple(
-            LineageStep(**row_fields(run.tree, member, best, states), patch=decode(patch))
+            LineageStep.of(run.tree, member, best, states, patch=decode(patch))
             for member, patch in zip(line, patches, strict=True)
         )
         return cls(run=run.name, agent=agent, lineage=steps)
@@ -322,35 +374,6 @@ def decode(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
-def row_of(tree: Tree, agent: Agent, best: AgentId | None, states: Mapping[AgentId, AgentState]) -> AgentRow:
-    """Return an agent's row."""
-    return AgentRow(**row_fields(tree, agent, best, states))
-
-
-def row_fields(
-    tree: Tree, agent: Agent, best: AgentId | None, states: Mapping[AgentId, AgentState]
-) -> dict[str, Any]:
-    """Return the fields of an ``AgentRow``."""
-    own = tree.own(agent.id)
-    return {
-        "agent": agent.id,
-        "parents": agent.parents,
-        "children": tuple(tree.children(agent.id)),
-        "depth": tree.depth(agent.id),
-        "commit": agent.commit,
-        "operator": agent.operator,
-        "aim": tree.aim(agent.id),
-        "rationale": agent.rationale,
-        "own": TallyView.of(own),
-        "clade": TallyView.of(tree.clade(agent.id)),
-        "lower_bound": lower_bound(own),
-        "abandoned": count_abandoned(tree, agent.id),
-        "delta": DeltaView.between(tree, agent.parents[0], agent.id) if agent.parents else None,
-        "state": states.get(agent.id, AgentState.IDLE),
-        "best": agent.id == best,
-    }
-
-
 def agent_states(run: Run) -> Mapping[AgentId, AgentState]:
     """Return what each agent that is not idle is doing now."""
     tree = run.tree
@@ -359,24 +382,6 @@ def agent_states(run: Run) -> Mapping[AgentId, AgentState]:
     for wanted, now in ((Evaluate, AgentState.EVALUATING), (Expand, AgentState.EXPANDING)):
         states |= {agent_of(action): now for action in actions if isinstance(action, wanted)}
     return states | {child.child.parents[0]: AgentState.WAITING for child in tree.waiting.values()}
-
-
-def attempt_fields(
-    action: int, evaluation: Evaluation, by: Mapping[tuple[str, str], Usage]
-) -> dict[str, Any]:
-    """Return the fields of an ``AttemptView``."""
-    return {
-        "action": action,
-        "agent": evaluation.agent,
-        "task": evaluation.task,
-        "attempt": evaluation.attempt + 1,
-        "verdict": evaluation.verdict.value,
-        "reason": evaluation.reason,
-        "score": evaluation.score,
-        "seconds": evaluation.cost.seconds,
-        "cost": SpendView.by_role(by),
-        "traces": dict(evaluation.cost.traces),
-    }
 
 
 def read_making(run: Run, agent: Agent) -> MakingView:

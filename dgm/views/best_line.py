@@ -13,7 +13,7 @@ from dgm.errors import DgmError
 from dgm.evaluation.schedule import compare_verdicts
 from dgm.folders import read_file
 from dgm.paths import asset
-from dgm.views.agents import AgentRow, decode, row_fields
+from dgm.views.agents import AgentRow, decode
 from dgm.views.values import TallyView, View
 
 if TYPE_CHECKING:
@@ -106,9 +106,9 @@ def read_lineage(run: Run, best: AgentId, most: int = STEPS) -> ReportLineage:
 
 
 def _read_step(run: Run, agent: Agent, best: AgentId) -> ReportStep:
-    tree, row = run.tree, row_fields(run.tree, agent, best, {})
+    tree = run.tree
     if not agent.parents:
-        return ReportStep(**row, gained=(), lost=(), patch="", damage="")
+        return ReportStep.of(tree, agent, best, gained=(), lost=(), patch="", damage="")
     parent = agent.parents[0]
     before, after = tree.verdicts(parent), tree.verdicts(agent.id)
     pairs = compare_verdicts((task, before.get(task), verdict) for task, verdict in after.items())
@@ -117,7 +117,7 @@ def _read_step(run: Run, agent: Agent, best: AgentId) -> ReportStep:
     except DgmError as error:
         # The report may be published: it does not name the run's folder.
         patch, damage = None, str(error).replace(f"{run.folder}/", "")
-    return ReportStep(**row, gained=pairs.gained, lost=pairs.lost, patch=patch, damage=damage)
+    return ReportStep.of(tree, agent, best, gained=pairs.gained, lost=pairs.lost, patch=patch, damage=damage)
 
 
 def build_matrix(tree: Tree, line: Sequence[AgentId], tasks: int = TASKS, agents: int = AGENTS) -> MatrixView:

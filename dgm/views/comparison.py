@@ -21,11 +21,11 @@ from dgm.errors import UserError
 from dgm.evaluation.control import FOLDER
 from dgm.evaluation.schedule import compare_verdicts, find_entered
 from dgm.stats import paired_bootstrap
-from dgm.views.agents import AgentRow, row_of
+from dgm.views.agents import AgentRow
 from dgm.views.curve import CurvePoint, list_recommendations
 from dgm.views.holdout import PairedView, paired_fields, read_holdout
 from dgm.views.run import models_of
-from dgm.views.values import TallyView, View
+from dgm.views.values import OFFLINE_NOTE, TallyView, View
 
 SEED = "seed"
 UNFINISHED = (*LIVING, "interrupted", "stopped")
@@ -222,7 +222,7 @@ def read_run(run: Run) -> ComparedRun:
         evaluations=tree.evaluations,
         usd=tree.spend.usd,
         tokens=tree.spend.tokens,
-        best=row_of(tree, best, best.id, {}),
+        best=AgentRow.of(tree, best, best.id),
         holdout=TallyView.of(tally) if tally.n else None,
         curve=tuple(list_recommendations(run)),
         settings={".".join(path): value for path, value in leaves(settings_of(run).model_dump(mode="json"))},
@@ -298,7 +298,7 @@ def _list_notes(runs: Sequence[ComparedRun], differing: Sequence[str]) -> Sequen
         values = "; ".join(f"{key} ({_values_text(runs, key)})" for key in differing)
         notes.append(f"settings that differ between these runs: {values}")
     if any(run.offline for run in runs):
-        notes.append("offline model: a repair program, not a language model; scores are a demonstration")
+        notes.append(OFFLINE_NOTE)
     return notes
 
 

@@ -19,10 +19,8 @@ from dgm.evaluation.schedule import (
     find_entered,
 )
 from dgm.stats import mcnemar_power, paired_bootstrap, tasks_needed
-from dgm.views.values import RoleUsage, TallyView, UsageView, View, role_usages
+from dgm.views.values import SIGNIFICANT, RoleUsage, TallyView, UsageView, View, role_usages
 
-SIGNIFICANT = 0.05
-"""Upper limit of an exact p-value that counts as a difference."""
 WORTH_FINDING = 0.20
 """True gain for which a report gives the power of its tasks."""
 POWERFUL = 0.80

@@ -11,8 +11,7 @@ from dgm.analysis.budgets import Ending, Reason
 from dgm.archive.run import Run
 from dgm.domain import Action, AgentId, Evaluate, Expand, TaskId, Verdict
 from dgm.evaluation.schedule import compare_verdicts
-from dgm.replay.again import EvaluationAgain, StepAgain
-from dgm.replay.compare import Divergence, Match
+from dgm.replay.again import Divergence, EvaluationAgain, Match, StepAgain
 from dgm.replay.decisions import Decisions
 from dgm.views.evaluation import FAILED, LIMIT, PairedTallies
 from dgm.views.events import count_attempts_from_1

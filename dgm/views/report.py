@@ -20,7 +20,7 @@ from dgm.domain import SEED, AgentId, Evaluate, Usage
 from dgm.errors import ArchiveCorrupt, UserError
 from dgm.evaluation.control import FOLDER
 from dgm.stats import best_of_many
-from dgm.views.agents import AgentRow, row_of
+from dgm.views.agents import AgentRow
 from dgm.views.best_line import (
     MatrixView,
     ReportLineage,
@@ -272,9 +272,9 @@ class ReportView(View):
             answer=holdout.answer if holdout else Answer.NOT_EXAMINED,
             headline=make_headline(holdout, best, simulated=simulated),
             note=_trust_note(models, settings["benchmark"], simulated=simulated),
-            seed_agent=row_of(tree, tree.agents[SEED], best, {}),
-            best=row_of(tree, tree.agents[best], best, {}),
-            highest=None if highest is None else row_of(tree, tree.agents[highest], best, {}),
+            seed_agent=AgentRow.of(tree, tree.agents[SEED], best),
+            best=AgentRow.of(tree, tree.agents[best], best),
+            highest=None if highest is None else AgentRow.of(tree, tree.agents[highest], best),
             chosen=_correct_rate(tree, best),
             holdout=holdout,
             spend=_read_spend(run),
@@ -342,7 +342,7 @@ def view_tree(tree: Tree, best: AgentId, most: int = NODES) -> ReportTree:
         agents.sort(key=lambda agent: (-sizes[agent], agent))
         agents = sorted({*line, *agents[: max(0, most - len(line))]})
     return ReportTree(
-        agents=tuple(row_of(tree, tree.agents[agent], best, {}) for agent in agents),
+        agents=tuple(AgentRow.of(tree, tree.agents[agent], best) for agent in agents),
         left_out=len(tree.agents) - len(agents),
     )
 

@@ -15,7 +15,7 @@ from dgm.archive.run import LIVING, Run, format_assignments, merge_tables, state
 from dgm.archive.tree import CANNOT_GO_ON, Tree
 from dgm.domain import NO_ACTION, AgentId, Tally
 from dgm.stats import lower_bound
-from dgm.views.agents import AgentRow, agent_states, row_of
+from dgm.views.agents import AgentRow, agent_states
 from dgm.views.progress import (
     ActionView,
     BudgetUse,
@@ -378,8 +378,8 @@ class RunReader:
             cut_calls=tuple(view_cut_calls(run)),
             changes=tuple(format_assignments(changes_of(run))),
             withdrawn=tree.withdrawn,
-            best=None if best is None else row_of(tree, tree.agents[best], best, states),
-            highest=None if highest is None else row_of(tree, tree.agents[highest], best, states),
+            best=None if best is None else AgentRow.of(tree, tree.agents[best], best, states),
+            highest=None if highest is None else AgentRow.of(tree, tree.agents[highest], best, states),
             now_unix_s=now,
             began_unix_s=run.config.get("created"),
             session_began_unix_s=tree.session_began or None,

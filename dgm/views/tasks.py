@@ -11,7 +11,7 @@ from dgm.archive.journal import CallReader
 from dgm.archive.run import Run, evaluations_of
 from dgm.domain import ActionId, Agent, Evaluation, Tally, TaskId, Verdict
 from dgm.errors import ArchiveCorrupt, UserError
-from dgm.views.agents import AttemptView, attempt_fields, decode
+from dgm.views.agents import AttemptView, decode
 from dgm.views.values import TallyView, View
 
 _NAMED = 5
@@ -94,8 +94,10 @@ class AttemptDetail(AttemptView):
             ArchiveCorrupt: a trace is missing or damaged.
         """
         texts = {name: decode(run.traces.get(digest)) for name, digest in evaluation.cost.traces.items()}
-        return cls(
-            **attempt_fields(action, evaluation, read_usage(run, [action]).get(action, {})),
+        return cls.of(
+            action,
+            evaluation,
+            read_usage(run, [action]).get(action, {}),
             documents=texts,
             transcript=TranscriptView.load(run, action),
         )

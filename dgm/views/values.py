@@ -9,6 +9,9 @@ from dgm.archive.tree import Tree
 from dgm.domain import AgentId, Tally, Usage
 from dgm.stats import matched_interval, wilson
 
+OFFLINE_NOTE = "offline model: a repair program, not a language model; scores are a demonstration"
+SIGNIFICANT = 0.05
+"""Upper limit of an exact p-value that counts as a difference."""
 FEW_ATTEMPTS = 5
 """A difference on fewer tasks than this is mostly luck; renderers dim it."""
 

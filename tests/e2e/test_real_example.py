@@ -10,7 +10,7 @@ from dgm.benchmarks.grader_version import differ_in_grader
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.messages import Stop
 from dgm.paths import asset
-from dgm.replay.compare import Match
+from dgm.replay.again import Match
 from tests.model.record import Record
 from tests.support.suite_on_disk import NoEngine
 

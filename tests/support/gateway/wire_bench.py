@@ -28,8 +28,6 @@ CALLED = Reply(
     USED,
     "The user wants a listing.",
 )
-CUT = Reply("It is", stop=Stop.LENGTH, usage=USED)
-SILENT = Reply("", stop=Stop.REFUSAL, usage=USED)
 
 
 def parse(wire, body):

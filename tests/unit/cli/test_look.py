@@ -141,7 +141,9 @@ def test_bad_input_is_one_line(
     monkeypatch.chdir(folder.parent)
     monkeypatch.setenv("DGM_ARCHIVE", str(folder.parent))
     code, out, err = dgm(capsys, *(word.replace("RUN", str(folder)) for word in words))
-    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    # On a slow machine, long steps are reported as well.
+    lines = [line for line in err.splitlines() if not line.endswith(" s)")]
+    assert (code, out, len(lines)) == (2, "", 1)
     assert problem in err
     assert [path.name for path in folder.parent.iterdir()] == ["paid"]
 

@@ -4,15 +4,18 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
 from dgm.gateway import launcher
+from dgm.gateway.launcher import Forwarder
 from tests.support.gateway.bench import ACTION, gateway
 
 pytestmark = pytest.mark.starts_processes
@@ -239,3 +242,27 @@ async def test_no_agent_is_started_where_the_gateway_does_not_know_its_token(tmp
             assert not lease.reached
             assert await launch(opened, lease.token, STARTED, tmp_path) == (0, "started\n")
             assert lease.reached
+
+
+# Connections to the gateway: from a sandbox before it is there, and from an agent that opens too many
+
+
+def test_a_connection_waits_for_a_gateway_that_is_late(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+
+        def appear():
+            listener.bind("g")
+            listener.listen(1)
+
+        late = threading.Timer(0.1, appear)
+        late.start()
+        with Forwarder("g")._connect() as far:
+            assert far.getpeername() == "g"
+        late.join()
+
+
+def test_a_connection_to_no_gateway_fails_in_the_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(launcher, "CONNECT_S", 0.1)
+    with pytest.raises(FileNotFoundError):
+        Forwarder(str(tmp_path / "g"))._connect()

@@ -1,6 +1,7 @@
 """What a call may cost at most is set aside: what does not fit is refused, or ends the session."""
 
 import asyncio
+import json
 from dataclasses import replace
 
 import pytest
@@ -8,8 +9,8 @@ import pytest
 from dgm.domain import Budget, Usage
 from dgm.errors import BudgetExhausted
 from dgm.gateway.allowed import BadRequest
-from dgm.gateway.ledger import ORDINARY_INPUT, Ledger, input_bound
-from dgm.messages import Message, Request, Role
+from dgm.gateway.ledger import CALL_TOKENS, ORDINARY_INPUT, Ledger, MeasuredRequest, input_bound
+from dgm.messages import Message, Request, Role, WireProtocol, WireRequest
 from tests.support.gateway.bench import PRICE
 
 
@@ -70,3 +71,35 @@ async def test_a_call_waits_for_what_another_gives_back(budget):
 def test_no_call_is_longer_than_the_context_of_its_model():
     ledger = Ledger({"m": replace(PRICE, context=100)}, Usage, Budget)
     assert ledger.most("m", asked(1_000_000), None).input_tokens == 100
+
+
+# How many input tokens a raw request can have at most
+
+
+def turn(text):
+    return {"role": "user", "content": text}
+
+
+def raw(*turns, **body):
+    return WireRequest(WireProtocol.CHAT, {"messages": list(turns), **body})
+
+
+def size(value):
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def test_a_request_has_at_most_a_token_a_byte():
+    request = raw(turn("größer"))
+    assert input_bound(request) == CALL_TOKENS + size(request.body)
+
+
+def test_what_an_answered_request_holds_counts_as_it_was_counted():
+    before = MeasuredRequest(raw(turn("a" * 500)), 150)
+    further = turn("b" * 100)
+    assert input_bound(raw(turn("a" * 500), further), before) == 150 + CALL_TOKENS + size([further])
+
+
+def test_a_request_with_other_tools_or_other_turns_does_not_go_on():
+    before = MeasuredRequest(raw(turn("a" * 500)), 150)
+    for request in (raw(turn("a" * 500), turn("b"), tools=[{}]), raw(turn("c" * 500), turn("b"))):
+        assert input_bound(request, before) == CALL_TOKENS + size(request.body)

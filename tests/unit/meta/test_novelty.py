@@ -1,10 +1,14 @@
 """How alike edits are: counted by hand, and over patches as the repository makes them."""
 
+import asyncio
+
 import pytest
 
 from dgm.archive.repository import patch
 from dgm.domain import Entry
-from dgm.meta.similarity import nearest, shingles
+from dgm.messages import Reply
+from dgm.meta.prompts import Prompts
+from dgm.meta.similarity import Judge, nearest, shingles
 from tests.unit.meta.making import MANY_STEPS, MORE_STEPS, SEED, changed
 
 pytestmark = pytest.mark.starts_processes
@@ -72,3 +76,16 @@ def test_the_same_change_in_other_words_lies_between():
     other = patch(SEED, changed("agent/loop.py", "return 1\n", 'print("giving up")\n    return 1\n'))
     assert 0.0 < nearest(more, [some])[1] < 1.0
     assert nearest(more, [other])[1] == 0.0
+
+
+def test_a_judge_is_shown_both_edits_each_cut_in_its_middle():
+    class Bench:
+        async def ask(self, request, role):
+            self.asked = request.messages[-1].text
+            return Reply('{"copy": true, "why": "both count"}')
+
+    bench = Bench()
+    judge = Judge(bench, Prompts({"novelty": "$edit|$other"}), 0, 2_000)
+    judgement = asyncio.run(judge.judge(b"a" * 5_000, b"b" * 900))
+    assert (judgement.is_copy, judgement.why) == (True, "both count")
+    assert bench.asked == f"{'a' * 500}\n[... 4000 bytes left out ...]\n{'a' * 500}|{'b' * 900}"

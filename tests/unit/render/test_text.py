@@ -21,7 +21,7 @@ from dgm.render.text import (
     render_tree,
     tree_prefixes,
 )
-from dgm.views.agents import AgentView, LineageView, TreeView, row_of
+from dgm.views.agents import AgentRow, AgentView, LineageView, TreeView
 from dgm.views.events import read_events
 from dgm.views.progress import NodeView
 from dgm.views.run import RunView
@@ -50,7 +50,7 @@ def plain(renderable: RenderableType, width: int = 100) -> list[str]:
 
 
 def tree_of(log: Log) -> TreeView:
-    rows = tuple(row_of(log.tree, agent, SEED, {}) for agent in log.tree.agents)
+    rows = tuple(AgentRow.of(log.tree, agent, SEED) for agent in log.tree.agents)
     return TreeView(run="run", folder="/run", state="stopped", best=0, agents=rows)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from dgm.domain import Entry
-from dgm.replay.compare import describe_differing_files, quote_difference
+from dgm.replay.again import describe_differing_files, quote_difference
 
 
 @pytest.mark.parametrize(

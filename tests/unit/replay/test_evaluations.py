@@ -27,8 +27,15 @@ from dgm.domain import (
 )
 from dgm.errors import ArchiveCorrupt, Infrastructure, UserError
 from dgm.protocols import Grade
-from dgm.replay.again import Replayer, ReplayOptions, ReplayRun, find_graded, repeat_evaluations
-from dgm.replay.compare import Divergence, Match
+from dgm.replay.again import (
+    Divergence,
+    Match,
+    Replayer,
+    ReplayOptions,
+    ReplayRun,
+    find_graded,
+    repeat_evaluations,
+)
 
 pytestmark = pytest.mark.starts_processes
 

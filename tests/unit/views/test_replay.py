@@ -9,8 +9,7 @@ from rich.console import Console
 from dgm.analysis.budgets import Ending, Reason
 from dgm.domain import ActionId, AgentId, CommitId, Evaluate, Evaluation, Expand, TaskId, Usage, Verdict
 from dgm.render.evaluation_text import render_replay
-from dgm.replay.again import EvaluationAgain, StepAgain
-from dgm.replay.compare import Divergence, Match
+from dgm.replay.again import Divergence, EvaluationAgain, Match, StepAgain
 from dgm.replay.decisions import Decision, Decisions
 from dgm.views.replay import DecisionsReplay, EvaluationReplay, LiveReplay, RecordReplay
 
