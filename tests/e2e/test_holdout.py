@@ -75,7 +75,7 @@ def test_holdout_evaluations_are_bounded_priced_and_paid_once(program, priced):
     checks = sum(line["usd"] for line in spend["by"] if line["role"] == "check")
     assert min(spend["seed_agent"]["usd"], spend["best"]["usd"], checks) > 0
     assert spend["usd"] == pytest.approx(agents + checks, abs=1e-5)
-    assert (control["missing"], control["unit"], control["attempts"]) == (0, "usd", 10)
+    assert (control["missing"], control["unit"], control["attempts"]) == (0, "usd", 20)
     assert control["affordable"] > 1
     assert control["took"] == control["spend"]["usd"] > 0
     events, calls = dgm("show", holdout, "--events").stdout, len(server.requests)

@@ -68,7 +68,10 @@ def read_log(folder):
 
 
 def asked_of(server, since=0):
-    return [record for record in server.requests[since:] if record.method == "POST" and not record.check]
+    """Return the complete requests of agents; one that was cut off while it was sent asks nothing."""
+    return [
+        record for record in server.requests[since:] if isinstance(record.body, dict) and not record.check
+    ]
 
 
 def is_midway(server, since):

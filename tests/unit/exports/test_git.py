@@ -9,7 +9,7 @@ import pytest
 
 from dgm.analysis.agents import trace_lineage
 from dgm.archive.run import Run
-from dgm.archive.snapshots import from_folder, object_id
+from dgm.archive.snapshots import from_folder, object_id, write_folder
 from dgm.config import Settings
 from dgm.domain import Budget, Entry, Evaluate, TaskId, Verdict
 from dgm.errors import ArchiveCorrupt, UserError
@@ -222,7 +222,7 @@ def lineage_folder(tmp_path_factory):
 
 def make_original(run, folder, wrapper=None):
     """Make a git repository that holds the seed's files, except ``wrapper``."""
-    run.checkout(run.tree.agents[0].id, folder)
+    write_folder(run.source(run.tree.agents[0].id), folder)
     if wrapper:
         (folder / wrapper).unlink()
     git(folder, "init", "-q")
