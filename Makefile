@@ -44,13 +44,13 @@ check: $(READY)
 # come between those of e2e (tests/support/order.py).
 test test-fast test-sample test-docker test-all test-agents test-templates test-model test-ray: export PYTHONDONTWRITEBYTECODE =
 
-# Four processes keep two processors busy, for some tests wait; more where there are more, up to eight.
-PROCESSES ?= $(shell n=$$(nproc 2>/dev/null || echo 4); [ $$n -gt 8 ] && n=8; [ $$n -lt 4 ] && n=4; echo $$n)
+# Many tests wait, so six processes keep two processors busy; there are more on larger machines, up to eight.
+PROCESSES ?= $(shell n=$$(nproc 2>/dev/null || echo 4); [ $$n -gt 8 ] && n=8; [ $$n -lt 6 ] && n=6; echo $$n)
 PARALLEL = -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --progress
 
 # What shows that an installation works: each behaviour once, in bubblewrap.
 test: $(READY) sandbox
-	@# Where no test was compiled yet, two processes do it first; four that begin together would each compile all.
+	@# Where no test was compiled yet, two processes do it first; processes that begin together would each compile all.
 	@for part in tests/unit "tests/docker tests/e2e tests/property tests/tui"; do [ -e $${part##* }/__pycache__ ] || \
 		$(BIN)/pytest --collect-only -q $$part >/dev/null 2>&1 & done; wait
 	$(BIN)/pytest $(PARALLEL) -m "not docker and not sampled and not minutes and not agents and not model and not ray" \

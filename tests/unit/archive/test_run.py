@@ -12,7 +12,7 @@ from dgm.archive.durable import make_runs_folder
 from dgm.archive.events import ActionStarted, RunStarted, TaskGraded
 from dgm.archive.finding import archive_folders, find_run
 from dgm.archive.journal import dump, request_record
-from dgm.archive.run import Run
+from dgm.archive.run import Run, merge_tables
 from dgm.domain import (
     SEED,
     ActionId,
@@ -355,9 +355,12 @@ def test_lineage_tells_each_step(run: Run) -> None:
 def test_descent_is_checked_against_refs_and_commits(run: Run) -> None:
     child, other = expand(run), expand(run)
     check_descent(run)
-    run.repository.name(child, run.tree.agents[other].commit)
-    with pytest.raises(ArchiveCorrupt, match=f"agent {child}: its ref"):
-        check_descent(run)
+    for agent, foreign in ((child, other), (other, child)):
+        run.repository.name(agent, run.tree.agents[foreign].commit)
+        with pytest.raises(ArchiveCorrupt, match=f"agent {agent}: its ref"):
+            check_descent(run)
+        run.repository.name(agent, run.tree.agents[agent].commit)
+    check_descent(run)
 
 
 @pytest.mark.starts_processes
@@ -366,6 +369,14 @@ def test_descent_with_a_commit_of_other_parents_is_refused(run: Run) -> None:
     run.append(run.birth(Born((SEED,), "op", orphan, "not really"), ActionId(1)))
     with pytest.raises(ArchiveCorrupt, match="agent 1: its commit has parents"):
         check_descent(run)
+
+
+def test_later_settings_replace_values_and_are_merged_into_tables() -> None:
+    base = {"workers": 1, "budget": {"usd": 5.0, "agents": 9}, "tools": ["a", "b"]}
+    over = {"budget": {"usd": 7.0}, "tools": ["c"], "seed": 3}
+    merged = {"workers": 1, "budget": {"usd": 7.0, "agents": 9}, "tools": ["c"], "seed": 3}
+    assert merge_tables(base, over) == merged
+    assert base["budget"] == {"usd": 5.0, "agents": 9}
 
 
 def test_unknown_agent_is_the_users_to_mend(run: Run) -> None:

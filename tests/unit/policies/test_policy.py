@@ -1,6 +1,7 @@
 """Rules that hold for every policy, policies by name and by reference, and parts taken from other policies."""
 
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
@@ -8,9 +9,10 @@ from dgm.analysis.agents import best_of
 from dgm.archive.events import ActionLost, ActionStarted, ChildProposed
 from dgm.archive.run import Run
 from dgm.config import Settings, resolve
-from dgm.domain import SEED, AgentId, Born, Budget, CommitId, Evaluate, Expand
+from dgm.domain import SEED, AgentId, Born, Budget, CommitId, Evaluate, Expand, Usage
 from dgm.errors import UserError
 from dgm.plugins import lend_object
+from dgm.policies.limits import share_left
 from dgm.policies.operators import open_operators
 from dgm.policies.policy import Plan, PlannedPolicy, draw_weighted, policy
 from dgm.policies.registry import POLICIES, best_agent, open_policy, refuse_idle
@@ -42,6 +44,21 @@ def lonely(budget=None):
     log = Log(budget)
     log.born()
     return log
+
+
+@pytest.mark.parametrize(
+    ("budget", "share"),
+    [
+        (Budget(), 1.0),
+        (Budget(usd=10.0), 0.75),
+        (Budget(usd=10.0, seconds=40.0), 0.5),
+        (Budget(tokens=1_000, seconds=40.0), 0.1),
+        (Budget(usd=2.0), 0.0),
+    ],
+)
+def test_the_tightest_limit_decides_what_is_left(budget, share):
+    spent = SimpleNamespace(budget=budget, spend=Usage(4, 800, 100, 2.5), wall_seconds=20.0)
+    assert share_left(spent) == pytest.approx(share)
 
 
 def family():
