@@ -50,9 +50,9 @@ class Environment:
     name: str
     packages: Path
     language: Language | None
-    """Of the packages; None: they are files for a command of the user's, who reads ``$DGM_PACKAGES``."""
+    """Digest of the packages; None: they are files for a command of the user's, who reads ``$DGM_PACKAGES``."""
     version: str
-    """Of the language's program in the sandboxes, such as ``3.11``."""
+    """Version of the language in the sandboxes, such as ``3.11``."""
     machine: str
     """Architecture as ``uname -m`` says it; empty: the packages hold no machine code."""
     roots: tuple[str, ...]

@@ -38,7 +38,7 @@ _MIB = 1024 * 1024
 _BYTES_PER_FILE = 4096
 _OPEN_FILES = 1024
 _REGISTRIES = ("docker.io/", "localhost/")
-"""What Podman puts before names of images that were made here."""
+"""Prefix of Podman's names for images that were made here."""
 _SECCOMP = "seccomp="
 _UNKNOWN_TO_PODMAN = ("uid=", "gid=", "nr_inodes=")
 """Options of a tmpfs that Podman refuses."""

@@ -437,7 +437,7 @@ Step = Callable[[ImageStore], object]
 
 
 class ImagePlans:
-    """How the images of tasks are made on several engines or nodes: planned here, made where a sandbox needs one.
+    """Images of tasks on several engines or nodes: planned here, made where a sandbox needs one.
 
     A benchmark asks for images as it asks one Docker engine. Images that only this machine has are not sent.
 

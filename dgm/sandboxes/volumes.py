@@ -1,4 +1,4 @@
-"""What an engine with other files shows read-only: packed folders of the host, and volumes that are filled once.
+"""Read-only content for an engine with other files: packed folders of the host, and volumes that are filled once.
 
 An agent can neither change what it is shown nor put something in its place: another user owns it. Volumes hold folders
 whose contents never change, such as an agent's packages, and the files of an agent's own image, which are shown beside

@@ -147,9 +147,9 @@ class Backoff:
         self._failed: dict[ActionId, tuple[int, int]] = {}
         """Action → its failures, and the number of all successes before the first of them."""
         self.on_trial = False
-        """Whether one action is to show, alone, that a pause is over."""
+        """True while a single action tests whether a pause is over."""
         self.unexplained = False
-        """Whether the last pause ended at once, because every provider answered by then."""
+        """True if the last pause ended at once because every provider answered."""
         self.last_reason = ""
         self.last_failed: ActionId | None = None
 
@@ -190,7 +190,7 @@ class Backoff:
 
     @property
     def exhausted(self) -> bool:
-        """Whether it is time to pause, or to stop and tell the user."""
+        """Return True if the search should pause, or stop and tell the user."""
         return self._failures >= self._limit
 
     def end_pause(self, *, unexplained: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""What a session checks before it starts: the run's settings and their changes, its budget, its models and their costs.
+"""Checks before a session starts: the run's settings and their changes, its budget, its models and their costs.
 
 A resume may change some settings, the place of the benchmark, and verdicts without a model. Everything else decides
 the meaning of the run's decisions, and stays frozen.

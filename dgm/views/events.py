@@ -54,7 +54,7 @@ class EventView(View):
     """Such as ``task_graded``."""
     action: int | None
     body: dict[str, Any]
-    """What is stored, with attempts at a task counted from 1."""
+    """The stored JSON, with attempts at a task counted from 1."""
     level: Level
     message: str
     """What happened, in one sentence; empty for ``detail``. It can contain text of agents and models."""

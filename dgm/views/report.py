@@ -129,7 +129,7 @@ class SearchSpend(UsageView):
 
 
 class ReproductionView(View):
-    """What is needed to repeat a run."""
+    """The versions, files and settings that repeat a run."""
 
     command: str | None
     """The command; None if the run is no search of its own."""
