@@ -199,7 +199,7 @@ class Standstill:
 
     @property
     def over(self) -> bool:
-        """Whether no better agent was recommended in ``patience`` evaluations, at the last look."""
+        """True if, at the last look, ``patience`` evaluations had not led to a better recommendation."""
         return self._looks[-1].evaluations - self._improved_at >= self._patience
 
     @property

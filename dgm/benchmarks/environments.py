@@ -50,7 +50,7 @@ class Environment:
     name: str
     packages: Path
     language: Language | None
-    """Digest of the packages; None: they are files for a command of the user's, who reads ``$DGM_PACKAGES``."""
+    """Language of the packages; None: they are files for a command of the user's, who reads ``$DGM_PACKAGES``."""
     version: str
     """Version of the language in the sandboxes, such as ``3.11``."""
     machine: str

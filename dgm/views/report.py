@@ -129,7 +129,7 @@ class SearchSpend(UsageView):
 
 
 class ReproductionView(View):
-    """The versions, files and settings that repeat a run."""
+    """Commands, versions and seed with which a run is repeated."""
 
     command: str | None
     """The command; None if the run is no search of its own."""
