@@ -114,10 +114,10 @@ def find_matching(tree: Tree, words: str) -> Sequence[AgentId]:
     ]
 
 
-def next_match(found: Sequence[AgentId], after: AgentId, *, backwards: bool = False) -> AgentId | None:
+def next_match(matches: Sequence[AgentId], after: AgentId, *, backwards: bool = False) -> AgentId | None:
     """Return the next of some agents in order of number, seen from one of them; the last is followed by the first."""
-    if not found:
+    if not matches:
         return None
     if backwards:
-        return found[bisect_left(found, after) - 1]
-    return found[bisect_right(found, after) % len(found)]
+        return matches[bisect_left(matches, after) - 1]
+    return matches[bisect_right(matches, after) % len(matches)]

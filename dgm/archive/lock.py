@@ -226,12 +226,12 @@ def _find_linux_id(files: Iterable[Path], pid_namespace: int) -> str:
     """Return an id that follows from the machine's, which is not to be shown to others; empty if there is none."""
     for file in files:
         try:
-            found = file.read_text(encoding="ascii", errors="replace").strip()
+            machine_id = file.read_text(encoding="ascii", errors="replace").strip()
         except OSError:
             continue
-        if _ID.fullmatch(found):
+        if _ID.fullmatch(machine_id):
             container = "" if pid_namespace == _FIRST_PID_NAMESPACE else socket.gethostname()
-            named = hmac.new(bytes.fromhex(found), f"dgm {container}".encode(), hashlib.sha256)
+            named = hmac.new(bytes.fromhex(machine_id), f"dgm {container}".encode(), hashlib.sha256)
             return f"linux-{named.hexdigest()[:32]}"
     return ""
 
@@ -250,6 +250,6 @@ def _find_mac_id() -> str:
         ask = ctypes.CDLL(None, use_errno=True).gethostuuid
     except AttributeError:
         return ""
-    found = (ctypes.c_ubyte * 16)()
+    host_uuid = (ctypes.c_ubyte * 16)()
     wait = (ctypes.c_long * 2)(1, 0)
-    return f"mac-{uuid.UUID(bytes=bytes(found))}" if ask(found, wait) == 0 else ""
+    return f"mac-{uuid.UUID(bytes=bytes(host_uuid))}" if ask(host_uuid, wait) == 0 else ""

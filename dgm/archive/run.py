@@ -338,13 +338,13 @@ Table = Mapping[str, Any]
 
 def merge_tables(base: Table, over: Table) -> dict[str, Any]:
     """Return ``base`` overlaid with ``over``: tables are merged, other values are replaced."""
-    found = dict(base)
+    merged = dict(base)
     for key, value in over.items():
-        inner = found.get(key)
-        found[key] = (
+        inner = merged.get(key)
+        merged[key] = (
             merge_tables(inner, value) if isinstance(inner, dict) and isinstance(value, dict) else value
         )
-    return found
+    return merged
 
 
 def diff_tables(before: Table, after: Table) -> dict[str, Any]:

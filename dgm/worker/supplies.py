@@ -1,4 +1,4 @@
-"""What an agent has beside a sandbox's image: files of its own image, packages, the files of its job, a launcher."""
+"""Supplies of an agent beside a sandbox's image: files of its own image, packages, the files of its job, a launcher."""
 
 import asyncio
 import json

@@ -44,7 +44,7 @@ class Log:
     answered: dict = field(default_factory=dict)
     booked_at_worst: int = 0
     tokens: Counter = field(default_factory=Counter)
-    """Of all calls with the same question."""
+    """Question → tokens of all calls that ask it."""
     checks: int = 0
 
 
@@ -95,7 +95,7 @@ def check_cut_calls(log, cut_calls, server):
 
 
 MOMENTS = ((is_midway, 0.0), (is_midway, 0.2), (is_answered, 0.0))
-"""What a process is killed at, and seconds after it."""
+"""Moments at which a process is killed, and seconds after each."""
 
 
 @pytest.mark.sandbox

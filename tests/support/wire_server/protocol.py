@@ -82,7 +82,7 @@ class Asked:
     stream: bool = False
     body: JsonObject = field(default_factory=dict)
     reasoned: bool = False
-    """Whether the last of the assistant's turns, if it called tools, came back with its reasoning."""
+    """True unless the assistant's last turn called tools and came back without its reasoning."""
     kinds: Mapping[str, str] = field(default_factory=dict)
     """Types of the tools by name."""
 

@@ -1,4 +1,4 @@
-"""What verifying says of benchmarks that are no suites, and of patches that end their process with status 0."""
+"""Verification of benchmarks that are no suites, and of patches that end their process with status 0."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What has no counterpart in another protocol is refused, and named."""
+"""A request with no counterpart in another protocol is refused, and the reason names it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What bounds and hides a program of bubblewrap, without running it: command line, options, control groups."""
+"""Limits and isolation of a program in bubblewrap, without running it: command line, options, control groups."""
 
 import os
 

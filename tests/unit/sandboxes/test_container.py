@@ -1,4 +1,4 @@
-"""What a container is made with: nothing of the host; what is shown belongs to the keeper; Podman's form of it."""
+"""The options of a container: nothing of the host, read-only content owned by its init process, and Podman's form."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What an engine is shown: packed folders of the host, and volumes that go when nobody used them for a week."""
+"""Content shown to an engine: packed folders of the host, and volumes that go when nobody used them for a week."""
 
 import datetime
 import io
