@@ -53,6 +53,8 @@ class RunKind(StrEnum):
     SEARCH = "search"
     HOLDOUT = "holdout"
     """The evaluation of a search's agents on its holdout tasks."""
+    PROMOTION = "promotion"
+    """The evaluation of a search's candidates for promotion."""
     EVALUATION = "evaluation"
     """Agents, or the patches of a file, on the tasks of a benchmark."""
     REPLAY = "replay"

@@ -46,6 +46,9 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
     (
         "Use",
         (
+            CommandSpec(
+                "promote", "dgm.cli.promote:promote", "Certify that an agent is better; check a certificate."
+            ),
             CommandSpec("evaluate", "dgm.cli.judging:evaluate", "Evaluate agents, or grade predictions."),
             CommandSpec("solve", "dgm.cli.judging:solve", "Let an agent work on a repository of yours."),
             CommandSpec("export", "dgm.cli.export:export", "Write an agent, tables or a packed run."),

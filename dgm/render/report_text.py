@@ -33,7 +33,13 @@ def render_report(view: ReportView) -> RenderableType:
         ("by how much?", Text(gain_text(view))),
         ("at what cost?", Text(cost_text(view))),
     )
-    rows = [*_search_rows(view), *_holdout_rows(view), *_operator_rows(view), *_spend_rows(view)]
+    rows = [
+        *_search_rows(view),
+        *_holdout_rows(view),
+        *_promotion_rows(view),
+        *_operator_rows(view),
+        *_spend_rows(view),
+    ]
     rows += [("warning", Text(one_line(warning, 400), "yellow")) for warning in view.warnings]
     return Group(answer, Text(), _grid(*rows, ("note", Text(neutralise(view.note), "yellow"))))
 
@@ -226,6 +232,11 @@ def _holdout_rows(view: ReportView) -> Iterator[tuple[str, Text]]:
         yield "", Text(sentence)
     for number, sentence in enumerate(control_sentences(view)):
         yield "" if number else "equal spend", Text(sentence)
+
+
+def _promotion_rows(view: ReportView) -> Iterator[tuple[str, Text]]:
+    if view.promotions:
+        yield "promotion", Text(fmt.promotions(view.promotions))
 
 
 def _candidate(name: str, agent: int, tally: TallyView, holdout: HoldoutView) -> Text:

@@ -31,6 +31,7 @@ from dgm.views.best_line import (
 )
 from dgm.views.curve import CurvePoint, compute_curve
 from dgm.views.holdout import Answer, HoldoutView, holdout_exists, read_holdout
+from dgm.views.promotion import PromotionsView
 from dgm.views.run import (
     DeadEndView,
     FailuresView,
@@ -200,6 +201,8 @@ class ReportView(View):
     """None if there was no choice."""
     holdout: HoldoutView | None
     """None if the best agent was not evaluated on the holdout tasks."""
+    promotions: PromotionsView | None
+    """None before the first round of promotion."""
     ending: EndingView | None = None
     spend: SearchSpend
     operators: tuple[OperatorView, ...]
@@ -277,6 +280,7 @@ class ReportView(View):
             highest=None if highest is None else AgentRow.of(tree, tree.agents[highest], best),
             chosen=_correct_rate(tree, best),
             holdout=holdout,
+            promotions=PromotionsView.load(run),
             spend=_read_spend(run),
             operators=read_operators(run),
             curve=tuple(compute_curve(run, POINTS)),
