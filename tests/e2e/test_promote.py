@@ -38,14 +38,17 @@ def program(dgm):
 
 def test_the_better_child_is_promoted_once_paid_once_and_certified(program, suite, tmp_path):
     dgm, server = program
-    words = ["run", "--name", "gated", "--benchmark", suite, "--agent", LEARNER, "--workers", 2, "--policy", "greedy"]
-    words += ["--max-evaluations", 2, "--max-usd", 1, "--set", "sandbox=bubblewrap", "--set", "promotion.every=2"]
-    run = dgm.json(*words, *PROVIDER.words(server.url))
+    words = ("run", "--name", "gated", "--benchmark", suite, "--agent", LEARNER, "--policy", "greedy")
+    limits = ("--max-evaluations", 2, "--max-usd", 1, "--set", "sandbox=bubblewrap")
+    run = dgm.json(*words, *limits, "--set", "promotion.every=2", *PROVIDER.words(server.url))
     assert (run["promotions"]["certified"], run["promotions"]["rounds"]) == (1, 1)
     promoted = run["promotions"]["spend"]["usd"]
-    assert 0 < promoted < run["spend"]["usd"] == pytest.approx(sum(part["usd"] for part in run["spend"]["by"]))
+    assert (
+        0 < promoted < run["spend"]["usd"] == pytest.approx(sum(part["usd"] for part in run["spend"]["by"]))
+    )
     assert dgm.json("status", dgm.archive / "gated" / "promotion")["spend"]["usd"] == pytest.approx(promoted)
-    assert dgm.json("replay", "gated")["differing"] == dgm.json("replay", dgm.archive / "gated/promotion")["differing"] == 0
+    for log in ("gated", dgm.archive / "gated" / "promotion"):
+        assert dgm.json("replay", log)["differing"] == 0
 
     calls = len(server.requests)
     again = dgm.json("promote", "gated", "--certificate", tmp_path / "here.json")
