@@ -17,7 +17,7 @@ from pathlib import Path
 
 from dgm.archive.lock import STOP_FILE, error_of_write, keep_writers_out
 from dgm.archive.repository import AgentRepository
-from dgm.archive.run import LIVING, Run, find_unborn, state, writer
+from dgm.archive.run import INNER_RUNS, LIVING, Run, find_unborn, state, writer
 from dgm.domain import CommitId
 from dgm.errors import DgmError, UserError
 
@@ -42,7 +42,17 @@ _PARTS = frozenset(
         "events.lock",
         "agents.git",
     }
-    | {"traces", "holdout", "approvals", "checks.json", "calls.json", "nodes.json", "live.json", STOP_FILE}
+    | {
+        "traces",
+        *INNER_RUNS,
+        "certificates",
+        "approvals",
+        "checks.json",
+        "calls.json",
+        "nodes.json",
+        "live.json",
+        STOP_FILE,
+    }
 )
 """Names of the parts of a run's folder, excluding the runs inside it."""
 _PACKING = frozenset({"run", "pack"})

@@ -62,6 +62,10 @@ class RunKind(StrEnum):
     SIMULATION = "simulation"
 
 
+INNER_RUNS = ("holdout", "promotion")
+"""Folders of the runs in a search's folder that belong to it and are packed with it."""
+
+
 class _Table(dict[str, Any]):
     """A table of ``run.json``; a key that it lacks is named in an ``ArchiveCorrupt``."""
 
