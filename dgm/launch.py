@@ -35,6 +35,7 @@ from dgm.search.start import (
     check_models,
     note_checks,
     require_consent,
+    require_models,
     settings_of,
     withdraw_refused_verdicts,
     worst_of_checks,
@@ -69,6 +70,7 @@ async def prepare(settings: Settings, watcher: Watcher) -> PreparedSession:
     assemble.check_settings(settings)
     assemble.check_goals(settings.budget.budget(), settings, parts)
     settings = name_models(settings, watcher)
+    await require_models(settings)
     check_budget_ends_run(settings.budget.budget(), settings)
     watcher.confirm(settings, settings.budget.budget(), 0.0)
     name = seed_of(settings)
