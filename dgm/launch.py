@@ -37,6 +37,7 @@ from dgm.search.start import (
     find_priced_models,
     note_checks,
     require_consent,
+    require_models,
     settings_of,
     withdraw_refused_verdicts,
     worst_of_checks,
@@ -68,6 +69,8 @@ async def prepare(settings: Settings, watcher: Watcher) -> PreparedSession:
         Infrastructure: a sandbox or a model failed.
     """
     settings, parts = open_parts(settings, watcher)
+    await require_models(settings)
+    check_budget_ends_run(settings.budget.budget(), settings)
     if watcher.wants_plan and find_priced_models(settings):
         watcher.planned(await asyncio.to_thread(PlanView.load, settings, parts))
     watcher.confirm(settings, settings.budget.budget(), 0.0)
@@ -91,9 +94,7 @@ def open_parts(settings: Settings, watcher: Watcher) -> tuple[Settings, assemble
         parts = assemble.parts_of(settings)
     assemble.check_settings(settings)
     assemble.check_goals(settings.budget.budget(), settings, parts)
-    settings = name_models(settings, watcher)
-    check_budget_ends_run(settings.budget.budget(), settings)
-    return settings, parts
+    return name_models(settings, watcher), parts
 
 
 def new_folder(name: str | None) -> Path:
