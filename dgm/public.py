@@ -22,6 +22,7 @@ from dgm.api.search import Evolution as Evolution
 from dgm.api.search import evolve as evolve
 from dgm.api.search import evolve_async as evolve_async
 from dgm.api.search import open as open
+from dgm.api.search import plan as plan
 from dgm.api.simulating import Simulation as Simulation
 from dgm.api.simulating import families as families
 from dgm.api.simulating import simulate as simulate

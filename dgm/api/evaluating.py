@@ -62,7 +62,7 @@ from dgm.replay.again import choose_sandbox
 from dgm.sandboxes.engine_address import use_engine
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.prepare import RunController
-from dgm.search.start import note_checks, require_consent, settings_of
+from dgm.search.start import note_checks, require_consent, require_models, settings_of
 from dgm.simulation import check_performed
 from dgm.views.evaluation import EvaluationView
 from dgm.worker.agent_check import rehearse
@@ -373,6 +373,7 @@ async def prepare(request: EvaluationRequest, watcher: Watcher) -> EvaluationSes
         **request.facts,
     }
     if not (folder / "run.json").exists():
+        await require_models(settings)
         await _rehearse(request.contestants, settings, parts, watcher)
     run = await open_evaluation(folder, plan, settings, parts, watcher)
     return await begin_session(run, request, parts, tasks, watcher)

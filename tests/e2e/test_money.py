@@ -72,7 +72,10 @@ def within(dgm, run, server, limit, *command):
     checked, *said = [line for line in done.stderr.splitlines() if not line.endswith(" s)")]
     assert ": answers (a check of " in checked
     if command[0] == "run":
-        priced = said.pop(0)
+        assert said[0].startswith("plan ")
+        assert said[7].startswith("holdout ")
+        priced = said[8]
+        del said[:9]
         assert priced.startswith(f"price: {INPUT:g} USD per million tokens in, {OUTPUT:g} out (")
     assert len(said) == 1, said
     assert "the budget is spent: " in said[0]
