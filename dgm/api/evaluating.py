@@ -2,9 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -107,6 +107,9 @@ class EvaluationChoice:
     """Settings, as ``key=value``."""
 
 
+ChooseEvaluations = Callable[[Run, EvaluationPlan, EvaluationProgress], Iterable[Evaluate]]
+
+
 @dataclass(frozen=True, slots=True)
 class EvaluationRequest:
     """The agents and conditions of an evaluation, with its settings resolved."""
@@ -124,6 +127,10 @@ class EvaluationRequest:
     """True if the folder's name contains the model."""
     pairs: Sequence[tuple[str, TaskId]] | None = None
     """Only these pairs of an agent's key and a task; None: every agent on every task."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """Further facts that must be the same in all sessions."""
+    choose: ChooseEvaluations | None = None
+    """Chooses from the plan by the results so far; None: all of it is performed."""
 
     @property
     def split(self) -> str:
@@ -363,6 +370,7 @@ async def prepare(request: EvaluationRequest, watcher: Watcher) -> EvaluationSes
         "limits": settings.limits.model_dump(mode="json"),
         "benchmarks": settings.benchmarks.model_dump(mode="json"),
         "grading": settings.grading.model_dump(mode="json"),
+        **request.facts,
     }
     if not (folder / "run.json").exists():
         await require_models(settings)
@@ -414,7 +422,8 @@ def _session_of(
     plan = make_plan(run, request, tasks)
 
     def open_search(on_event: Callable[[Recorded], None]) -> AbstractAsyncContextManager[Search]:
-        schedule = Schedule(lambda _: plan.wanted)
+        choose = request.choose
+        schedule = Schedule(lambda _: choose(run, plan, schedule.progress) if choose else plan.wanted)
         return assemble.search(run, request.settings, parts, on_event, schedule)
 
     return EvaluationSession(
@@ -443,7 +452,7 @@ def make_plan(run: Run, request: EvaluationRequest, tasks: Sequence[Task]) -> Ev
 def _common_packages(contestants: Sequence[Contestant]) -> list[str]:
     """Return the agents' packages and image, which are the same for all agents of one evaluation."""
     try:
-        needs = {contestant.name: _describe_needs(contestant.source()) for contestant in contestants}
+        needs = {contestant.name: describe_needs(contestant.source()) for contestant in contestants}
     except AgentFault as fault:
         raise UserError(f"nothing that can work on a task: {fault}") from fault
     first = next(iter(needs))
@@ -455,7 +464,12 @@ def _common_packages(contestants: Sequence[Contestant]) -> list[str]:
     return needs[first]
 
 
-def _describe_needs(source: Snapshot) -> list[str]:
+def describe_needs(source: Snapshot) -> list[str]:
+    """Return the packages and the image that an agent requires, a text each.
+
+    Raises:
+        AgentFault: stage ``contract``: it has no valid one.
+    """
     contract = read_contract(source)
     needs = sorted(contract.requires)
     if contract.image:
