@@ -9,7 +9,10 @@ from rich.text import Text
 
 from dgm.domain import SEED
 from dgm.evaluation.control import Unit
+from dgm.evaluation.probing import ProbeState
 from dgm.render import fmt
+from dgm.render.probe_text import STYLES as PROBE_STYLES
+from dgm.render.probe_text import state_text
 from dgm.render.safe import neutralise, one_line
 from dgm.views.comparison import ComparedRun, ComparisonView, GroupPairs, TaskPairs
 from dgm.views.holdout import POWERFUL, WORTH_FINDING, Answer, DifferenceView, HoldoutView
@@ -33,7 +36,13 @@ def render_report(view: ReportView) -> RenderableType:
         ("by how much?", Text(gain_text(view))),
         ("at what cost?", Text(cost_text(view))),
     )
-    rows = [*_search_rows(view), *_holdout_rows(view), *_operator_rows(view), *_spend_rows(view)]
+    rows = [
+        *_search_rows(view),
+        *_holdout_rows(view),
+        *_probe_rows(view),
+        *_operator_rows(view),
+        *_spend_rows(view),
+    ]
     rows += [("drift", Text(drift_text(view)))] if len(view.drift.steps) > 1 else []
     rows += [("warning", Text(one_line(warning, 400), "yellow")) for warning in view.warnings]
     return Group(answer, Text(), _grid(*rows, ("note", Text(neutralise(view.note), "yellow"))))
@@ -262,6 +271,22 @@ def _operator_rows(view: ReportView) -> Iterator[tuple[str, Text]]:
         yield "" if number else "operators", Text(f"{one_line(line.operator, 24)}: {operator_text(line)}")
     if len(view.operators) > SHOWN:
         yield "", Text(f"and {len(view.operators) - SHOWN} more (--json has all)", "dim")
+
+
+def probes_text(view: ReportView) -> str:
+    """Return the state of the best agent's probes, or how to probe it; empty for a simulation."""
+    if view.simulated:
+        return ""
+    if view.probes.state == ProbeState.NEVER:
+        command = f"dgm probe {shlex.quote(one_line(view.run, 100))} {view.best.agent}"
+        return f"never probed: {command} tries its solutions for insecure code"
+    failed = ", ".join(one_line(name, 80) for name in view.probes.failed)
+    return f"{state_text(view.probes)}{f' ({failed})' if failed else ''}"
+
+
+def _probe_rows(view: ReportView) -> Iterator[tuple[str, Text]]:
+    if text := probes_text(view):
+        yield "probes", Text(text, PROBE_STYLES.get(view.probes.state, "yellow"))
 
 
 def _spend_rows(view: ReportView) -> Iterator[tuple[str, Text]]:

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from dgm.render import fmt
 from dgm.render.diff import LineKind, parse_diff
+from dgm.render.probe_text import state_text
 from dgm.render.safe import neutralise, one_line
 from dgm.views.progress import nearest_limit
 from dgm.views.run import models_text
@@ -500,6 +501,7 @@ def render_agent(view: AgentView) -> RenderableType:
             f"{fmt.delta(view.delta)}{few}, in percentage points",
             "dim" if view.delta.few else "",
         )
+    facts.add("probes", state_text(view.probes).plain, "" if view.probes.probes else "dim")
     return Group(facts.table, *_account_lines(view), *_evaluation_lines(view.evaluations))
 
 

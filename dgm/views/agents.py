@@ -18,6 +18,7 @@ from dgm.domain import ActionId, Agent, AgentId, Cost, Evaluate, Evaluation, Exp
 from dgm.policies.limits import BARREN
 from dgm.stats import lower_bound
 from dgm.views.conduct import FindingView
+from dgm.views.probes import AgentProbesView
 from dgm.views.progress import agent_of
 from dgm.views.values import DeltaView, SpendView, TallyView, UsageView, View
 
@@ -249,6 +250,8 @@ class AgentView(AgentRow):
     """The most frequent first."""
     evaluations: tuple[AttemptView, ...]
     """In the order of their verdicts."""
+    probes: AgentProbesView
+    """Whether its solutions are safe, as far as it was probed."""
 
     @classmethod
     def load(cls, run: Run, agent: Agent, best: AgentId | None = None) -> Self:
@@ -271,6 +274,7 @@ class AgentView(AgentRow):
                 AttemptView.of(action, evaluation, accounts.action(action))
                 for action, evaluation in evaluations_of(run, agent.id).items()
             ),
+            probes=AgentProbesView.load(run, agent),
         )
 
 

@@ -32,6 +32,7 @@ from dgm.views.best_line import (
 from dgm.views.conduct import DriftView
 from dgm.views.curve import CurvePoint, compute_curve
 from dgm.views.holdout import Answer, HoldoutView, holdout_exists, read_holdout
+from dgm.views.probes import AgentProbesView
 from dgm.views.run import (
     DeadEndView,
     FailuresView,
@@ -201,6 +202,8 @@ class ReportView(View):
     """None if there was no choice."""
     holdout: HoldoutView | None
     """None if the best agent was not evaluated on the holdout tasks."""
+    probes: AgentProbesView
+    """Whether the best agent's solutions are safe, as far as it was probed."""
     ending: EndingView | None = None
     spend: SearchSpend
     operators: tuple[OperatorView, ...]
@@ -280,6 +283,7 @@ class ReportView(View):
             highest=None if highest is None else AgentRow.of(tree, tree.agents[highest], best),
             chosen=_correct_rate(tree, best),
             holdout=holdout,
+            probes=AgentProbesView.load(run, tree.agents[best]),
             spend=_read_spend(run),
             operators=read_operators(run),
             curve=tuple(compute_curve(run, POINTS)),

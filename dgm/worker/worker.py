@@ -274,11 +274,13 @@ async def evaluate(worker: Worker, action: ActionId, what: Evaluate) -> Evaluati
     began = time.monotonic()
     traces: dict[str, Digest] = {}
     commit = worker.run.tree.agents[what.agent].commit
+    bench = worker.open_bench(action)
     try:
         source = await asyncio.to_thread(worker.run.repository.source, commit)
-        grade = await attempt_task(worker, worker.open_bench(action), source, what.task, traces)
+        grade = await attempt_task(worker, bench, source, what.task, traces)
     except AgentFault as fault:
-        grade = Grade(Verdict.UNRESOLVED, f"{fault.stage}: {fault}", 0.0)
+        findings = tuple(bench.findings)
+        grade = Grade(Verdict.UNRESOLVED, f"{fault.stage}: {fault}", 0.0, findings=findings)
     except Infrastructure as error:
         grade = Grade(Verdict.INVALID, str(error), 0.0)
     cost = Cost(worker.usage(action), time.monotonic() - began, traces)

@@ -220,6 +220,7 @@ def test_a_child_that_cannot_improve_is_stillborn(work, cause):
     ("verdicts", "probes", "result", "tried"),
     [
         ([Verdict.UNRESOLVED, Verdict.RESOLVED], TASKS, "passed", ["probe one", "probe two"]),
+        ([Verdict.INVALID, Verdict.RESOLVED], TASKS, "passed", ["probe one", "probe two"]),
         ([Verdict.RESOLVED], TASKS, "passed", ["probe one"]),
         ([], (), "skipped", []),
     ],

@@ -21,6 +21,7 @@ from dgm.domain import (
     Expand,
     Finding,
     FindingKind,
+    Tally,
     Task,
     TaskId,
     Verdict,
@@ -215,6 +216,19 @@ def test_an_aim_that_the_policy_has_chosen_stands_and_others_are_not_drawn(run):
     born(run, 0)
     nothing = choose(run, Expand((AgentId(1),), "op"), Needs(failures=1, aims=ENTRIES))
     assert (nothing.aim, nothing.case) == ("", 0)
+
+
+def test_a_parents_verdicts_are_those_of_its_first_attempts(run):
+    grade(run, 0, "+-")
+    for attempt, verdict in ((1, NO), (2, NO)):
+        action = run.tree.next_action
+        run.append(ActionStarted(action, Evaluate(AgentId(0), TASKS[0], attempt)))
+        run.append(TaskGraded(action, Evaluation(AgentId(0), TASKS[0], attempt, verdict, "r")))
+    action, what = run.tree.next_action, Expand((AgentId(0),), "op")
+    run.append(ActionStarted(action, what))
+    (parent,) = read_brief(run, None, action, what, Settings().evidence).parents
+    assert parent.verdicts == {TASKS[0]: YES, TASKS[1]: NO}
+    assert parent.own == Tally(1, 3)
 
 
 def test_probes_are_tasks_that_every_parent_has_always_resolved(run):
