@@ -4,6 +4,7 @@ A session is prepared before anything is written or paid for: settings, sandboxe
 start, and one small call to each model. A ``Watcher`` informs and asks the caller on the way.
 """
 
+import asyncio
 import re
 import time
 from collections.abc import Sequence
@@ -34,12 +35,15 @@ from dgm.search.start import (
     change_event,
     check_budget_ends_run,
     check_models,
+    find_priced_models,
     note_checks,
     require_consent,
+    require_models,
     settings_of,
     withdraw_refused_verdicts,
     worst_of_checks,
 )
+from dgm.views.plan import PlanView
 from dgm.worker.agent_check import rehearse
 
 _BEFORE_ROUND = (Reason.PROMOTION, Reason.GOAL, Reason.STANDSTILL, Reason.NOTHING_LEFT)
@@ -67,12 +71,11 @@ async def prepare(settings: Settings, watcher: Watcher) -> PreparedSession:
         UserError: the first thing wrong.
         Infrastructure: a sandbox or a model failed.
     """
-    with watcher.step("opening the benchmark and its sandboxes"):
-        parts = assemble.parts_of(settings)
-    assemble.check_settings(settings)
-    assemble.check_goals(settings.budget.budget(), settings, parts)
-    settings = name_models(settings, watcher)
+    settings, parts = open_parts(settings, watcher)
+    await require_models(settings)
     check_budget_ends_run(settings.budget.budget(), settings)
+    if watcher.wants_plan and find_priced_models(settings):
+        watcher.planned(await asyncio.to_thread(PlanView.load, settings, parts))
     watcher.confirm(settings, settings.budget.budget(), 0.0)
     name = seed_of(settings)
     with watcher.step("starting the seed agent in a sandbox"):
@@ -82,6 +85,19 @@ async def prepare(settings: Settings, watcher: Watcher) -> PreparedSession:
         checks = await check_models(settings)
     watcher.models_checked(settings, checks)
     return PreparedSession(settings, parts, checks)
+
+
+def open_parts(settings: Settings, watcher: Watcher) -> tuple[Settings, assemble.RunParts]:
+    """Return the settings of a new search, with every ``auto`` replaced by a model, and its parts.
+
+    Raises:
+        UserError: the first thing wrong that needs no sandbox and no model.
+    """
+    with watcher.step("opening the benchmark and its sandboxes"):
+        parts = assemble.parts_of(settings)
+    assemble.check_settings(settings)
+    assemble.check_goals(settings.budget.budget(), settings, parts)
+    return name_models(settings, watcher), parts
 
 
 def new_folder(name: str | None) -> Path:

@@ -15,6 +15,7 @@ from dgm.api.machine import settings as settings
 from dgm.api.mining import benchmark_mine as benchmark_mine
 from dgm.api.own_agent import agent_check as agent_check
 from dgm.api.own_agent import agent_init as agent_init
+from dgm.api.probing import probe as probe
 from dgm.api.promotion import promote as promote
 from dgm.api.promotion import verify_certificate as verify_certificate
 from dgm.api.report import report as report
@@ -23,6 +24,7 @@ from dgm.api.search import Evolution as Evolution
 from dgm.api.search import evolve as evolve
 from dgm.api.search import evolve_async as evolve_async
 from dgm.api.search import open as open
+from dgm.api.search import plan as plan
 from dgm.api.simulating import Simulation as Simulation
 from dgm.api.simulating import families as families
 from dgm.api.simulating import simulate as simulate

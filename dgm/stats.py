@@ -358,6 +358,24 @@ def tasks_needed(gain: float, loss: float, power: float = 0.8, alpha: float = 0.
     return high
 
 
+def smallest_gain(tasks: int, loss: float, power: float = 0.8, alpha: float = 0.05) -> float | None:
+    """Return the smallest net gain, in steps of 0.001, that ``mcnemar_power`` shows with ``power``; None if none is.
+
+    The better agent resolves a share ``loss`` + gain of the tasks alone, the other one a share ``loss``.
+
+    Raises:
+        ValueError: a case of ``mcnemar_power``.
+    """
+    low, high = 0, int(1000 * (1 - 2 * loss))
+    if high <= 0 or mcnemar_power(tasks, min(1 - loss, loss + high / 1000), loss, alpha) < power:
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = mcnemar_power(tasks, loss + middle / 1000, loss, alpha) >= power
+        low, high = (low, middle) if enough else (middle, high)
+    return high / 1000
+
+
 def paired_bootstrap(
     differences: Sequence[float], confidence: float = 0.95, seed: int = 0
 ) -> tuple[float, float]:

@@ -2,9 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -62,7 +62,7 @@ from dgm.replay.again import choose_sandbox
 from dgm.sandboxes.engine_address import use_engine
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.prepare import RunController
-from dgm.search.start import note_checks, require_consent, settings_of
+from dgm.search.start import note_checks, require_consent, require_models, settings_of
 from dgm.simulation import check_performed
 from dgm.views.evaluation import EvaluationView
 from dgm.worker.agent_check import rehearse
@@ -107,6 +107,9 @@ class EvaluationChoice:
     """Settings, as ``key=value``."""
 
 
+ChooseEvaluations = Callable[[Run, EvaluationPlan, EvaluationProgress], Iterable[Evaluate]]
+
+
 @dataclass(frozen=True, slots=True)
 class EvaluationRequest:
     """The agents and conditions of an evaluation, with its settings resolved."""
@@ -124,6 +127,10 @@ class EvaluationRequest:
     """True if the folder's name contains the model."""
     pairs: Sequence[tuple[str, TaskId]] | None = None
     """Only these pairs of an agent's key and a task; None: every agent on every task."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """Further facts that must be the same in all sessions."""
+    choose: ChooseEvaluations | None = None
+    """Chooses from the plan by the results so far; None: all of it is performed."""
 
     @property
     def split(self) -> str:
@@ -363,8 +370,10 @@ async def prepare(request: EvaluationRequest, watcher: Watcher) -> EvaluationSes
         "limits": settings.limits.model_dump(mode="json"),
         "benchmarks": settings.benchmarks.model_dump(mode="json"),
         "grading": settings.grading.model_dump(mode="json"),
+        **request.facts,
     }
     if not (folder / "run.json").exists():
+        await require_models(settings)
         await _rehearse(request.contestants, settings, parts, watcher)
     run = await open_evaluation(folder, plan, settings, parts, watcher)
     return await begin_session(run, request, parts, tasks, watcher)
@@ -413,7 +422,8 @@ def _session_of(
     plan = make_plan(run, request, tasks)
 
     def open_search(on_event: Callable[[Recorded], None]) -> AbstractAsyncContextManager[Search]:
-        schedule = Schedule(lambda _: plan.wanted)
+        choose = request.choose
+        schedule = Schedule(lambda _: choose(run, plan, schedule.progress) if choose else plan.wanted)
         return assemble.search(run, request.settings, parts, on_event, schedule)
 
     return EvaluationSession(
@@ -442,7 +452,7 @@ def make_plan(run: Run, request: EvaluationRequest, tasks: Sequence[Task]) -> Ev
 def _common_packages(contestants: Sequence[Contestant]) -> list[str]:
     """Return the agents' packages and image, which are the same for all agents of one evaluation."""
     try:
-        needs = {contestant.name: _describe_needs(contestant.source()) for contestant in contestants}
+        needs = {contestant.name: describe_needs(contestant.source()) for contestant in contestants}
     except AgentFault as fault:
         raise UserError(f"nothing that can work on a task: {fault}") from fault
     first = next(iter(needs))
@@ -454,7 +464,12 @@ def _common_packages(contestants: Sequence[Contestant]) -> list[str]:
     return needs[first]
 
 
-def _describe_needs(source: Snapshot) -> list[str]:
+def describe_needs(source: Snapshot) -> list[str]:
+    """Return the packages and the image that an agent requires, a text each.
+
+    Raises:
+        AgentFault: stage ``contract``: it has no valid one.
+    """
     contract = read_contract(source)
     needs = sorted(contract.requires)
     if contract.image:

@@ -23,6 +23,7 @@ from dgm.exports.predictions import write_predictions
 from dgm.exports.scrub import LocalIdentity
 from dgm.exports.tables import EVALUATIONS, SPEND, write_table
 from dgm.exports.trajectories import write_trajectories
+from dgm.views.probes import AgentProbesView
 
 
 class Content(StrEnum):
@@ -52,6 +53,8 @@ ENDINGS: Mapping[str, tuple[Content, ...]] = {
 """Ending → what can be written so, the default first; ``/`` is a folder."""
 _OF_AGENT = (Content.SOURCE, Content.PATCH, Content.PREDICTIONS)
 """Contents of one agent, the best by default."""
+_RELEASED = (Content.SOURCE, Content.PATCH)
+"""Contents that let an agent work elsewhere, so that it should be probed before."""
 
 
 class Exported(BaseModel):
@@ -71,6 +74,8 @@ class Exported(BaseModel):
     """Number of keys and personal names that were taken out, by placeholder; of a packed run."""
     model_name_or_path: str | None = None
     """The name that predictions carry."""
+    probes: str | None = None
+    """State of the agent's probes, of its source or patch; None of anything else."""
     addresses: tuple[str, ...] = ()
     """Addresses of models and variables of keys in the settings of an unpacked run: a resumed run would use them."""
 
@@ -83,6 +88,7 @@ def export(
     what: str | None = None,
     evaluation: str | None = None,
     force_agents: bool = False,
+    allow_failed_probes: bool = False,
 ) -> Exported:
     """Write a run, or an agent of it, to TARGET, for other programs.
 
@@ -97,6 +103,7 @@ def export(
         what: source, run, trajectories (folders), evaluations or spend (tables) [default: what TARGET is named].
         evaluation: Take the predictions of this evaluation: its name in RUN, or its path.
         force_agents: Pack agents even if their source has personal paths or what looks like a key.
+        allow_failed_probes: Write the source or changes of an agent although it failed a probe.
 
     Raises:
         UserError: the target exists or cannot be written, or the run does not have the part.
@@ -113,7 +120,9 @@ def export(
         return _unpack(file, Path(path))
     with Run.open(find_run(str(run))) as opened:
         wanted = None if name is None else str(name)
-        return _export_content(opened, content, Path(path), wanted, evaluation, force_agents)
+        return _export_content(
+            opened, content, Path(path), wanted, evaluation, force_agents, allow_failed_probes
+        )
 
 
 def choose_content(target: str, what: str | None, default: Content | None = None) -> Content:
@@ -143,7 +152,13 @@ def choose_content(target: str, what: str | None, default: Content | None = None
 
 
 def _export_content(
-    run: Run, content: Content, target: Path, agent: str | None, evaluation: str | None, force_agents: bool
+    run: Run,
+    content: Content,
+    target: Path,
+    agent: str | None,
+    evaluation: str | None,
+    force_agents: bool,
+    allow_failed_probes: bool,
 ) -> Exported:
     if agent is not None and content not in (*_OF_AGENT, Content.TRAJECTORIES):
         raise UserError(f"{target}: {content} is of the whole run; leave out {agent!r}")
@@ -153,6 +168,9 @@ def _export_content(
         find_agent(run, "best" if agent is None else agent)
         if agent is not None or content in _OF_AGENT
         else None
+    )
+    probes = (
+        _check_probes(run, wanted, allow=allow_failed_probes) if content in _RELEASED and wanted else None
     )
     replaced: dict[str, int] = {}
     model = None
@@ -187,7 +205,24 @@ def _export_content(
         counts=counts,
         replaced=replaced,
         model_name_or_path=model,
+        probes=probes,
     )
+
+
+def _check_probes(run: Run, agent: Agent, *, allow: bool) -> str:
+    """Return the state of an agent's probes.
+
+    Raises:
+        UserError: it failed one, and ``allow`` is not set.
+    """
+    view = AgentProbesView.load(run, agent)
+    if view.failed and not allow:
+        raise UserError(
+            f"agent {agent.id} of {run.name} failed the probes {', '.join(view.failed)}: its solutions work and are "
+            "insecure; set this to export it nevertheless",
+            argument="allow_failed_probes",
+        )
+    return view.state
 
 
 def _unpack(file: Path, target: Path) -> Exported:

@@ -39,6 +39,7 @@ from dgm.search.loop import perform_until_stopped
 from dgm.search.start import check_models, note_checks, require_consent, settings_of
 from dgm.simulation import check_performed
 from dgm.stats import promotion_level
+from dgm.views.probes import AgentProbesView
 from dgm.views.promotion import CertificateView, Outcome, PromotionsView, PromotionView
 
 CERTIFICATES = "certificates"
@@ -173,6 +174,8 @@ def find_obstacle(run: Run, candidates: Sequence[AgentId], tasks: int, settings:
                 f"agent {agent} was compared with agent {promotions.incumbent} before, and the answer was not yet; on "
                 "the same tasks a later round cannot accept it"
             )
+        if failed := AgentProbesView.load(run, run.tree.agents[agent]).failed:
+            return f"agent {agent} fails the probe {failed[0]}, so it must not be promoted"
     level = promotion_level(alpha, len(promotions.rounds) + 1, promotions.count, limit)
     if 0.5**tasks > level:
         return (

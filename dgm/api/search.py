@@ -11,7 +11,7 @@ from dgm.analysis.budgets import Ending
 from dgm.api import arguments
 from dgm.api.arguments import SettingValues, model_of, name_of, split_engine
 from dgm.api.results import Results
-from dgm.api.running import run_session
+from dgm.api.running import run_beside_loop, run_session
 from dgm.api.watcher import OnEvent, Watcher
 from dgm.archive.finding import check_unpacked
 from dgm.archive.run import Run, merge_tables
@@ -24,6 +24,7 @@ from dgm.models.scripted import Script
 from dgm.protocols import Benchmark, Operator
 from dgm.sandboxes.engine_address import use_engine
 from dgm.search.start import SETTABLE, settings_of
+from dgm.views.plan import PlanView
 
 LIMITS = ("evaluations", "agents", "usd", "tokens", "hours", "until_score", "patience")
 """Settings of the section ``budget`` that a later session may change."""
@@ -141,7 +142,6 @@ def evolve(
     """
     watcher = watcher or Watcher(on_event, allow_paid=allow_paid)
     others, engine = split_engine(settings)
-    source = Path(file) if file is not None else None
     values = {
         **(budget.settings() if budget else {}),
         **({"sandbox": sandbox} if sandbox else {}),
@@ -149,9 +149,7 @@ def evolve(
             agent, benchmark, model, policy, operators, max_usd, max_evaluations, workers, seed
         ),
     }
-    chosen = make_paths_absolute(resolve(source, others, values))
-    if source:
-        require_own_file(source, chosen, file_models(source))
+    chosen = _choose_settings(file, others, values)
     folder = launch.new_folder(name)
 
     async def perform() -> Ending:
@@ -162,6 +160,42 @@ def evolve(
                 return await launch.perform(run, prepared, watcher)
 
     return Evolution.open(folder, run_session(perform, watcher))
+
+
+def plan(
+    file: str | Path | None = None,
+    *,
+    settings: SettingValues | None = None,
+    budget: arguments.Budget | None = None,
+    watcher: Watcher | None = None,
+    **options: Any,  # noqa: ANN401
+) -> PlanView:
+    """Return what the budget of a search buys and what its tasks can show; call no model and write nothing.
+
+    Args:
+        file: as for ``evolve``.
+        settings: as for ``evolve``.
+        budget: as for ``evolve``.
+        watcher: is asked where ``auto`` may stand for a paid model.
+        options: agent, benchmark, model, policy, operators, max_usd, max_evaluations, workers and seed of ``evolve``.
+
+    Raises:
+        UserError: what is wrong with the settings.
+    """
+    others, engine = split_engine(settings)
+    values = {**(budget.settings() if budget else {}), **settings_of_arguments(**options)}
+    chosen = _choose_settings(file, others, values)
+    with use_engine(engine):
+        named, parts = launch.open_parts(chosen, watcher or Watcher())
+        return run_beside_loop(lambda: PlanView.load(named, parts))
+
+
+def _choose_settings(file: str | Path | None, settings: Any, values: Mapping[str, Any]) -> Settings:  # noqa: ANN401
+    source = Path(file) if file is not None else None
+    chosen = make_paths_absolute(resolve(source, settings, values))
+    if source:
+        require_own_file(source, chosen, file_models(source))
+    return chosen
 
 
 async def evolve_async(file: str | Path | None = None, **options: Any) -> Evolution:  # noqa: ANN401

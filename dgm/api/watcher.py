@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dgm.models.auto import Offer
     from dgm.protocols import Checked
     from dgm.search.loop import Search
+    from dgm.views.plan import PlanView
 
 OnEvent = Callable[[Recorded], object]
 Counts = Callable[[], Mapping[str, tuple[int, int]]]
@@ -29,6 +30,9 @@ Counts = Callable[[], Mapping[str, tuple[int, int]]]
 
 class Watcher:
     """The caller's side of a session; by default silent, and unwilling to spend what was not allowed."""
+
+    wants_plan = False
+    """Whether a search that costs money is planned before it begins, which takes up to some seconds."""
 
     def __init__(self, on_event: OnEvent | None = None, *, allow_paid: bool = False) -> None:
         """Create a watcher for one session.
@@ -60,6 +64,9 @@ class Watcher:
 
     def model_chosen(self, why: str) -> None:
         """Hear which model ``auto`` stands for, and why."""
+
+    def planned(self, plan: "PlanView") -> None:
+        """Hear what the budget of a new search buys, if ``wants_plan``."""
 
     def confirm(self, settings: Settings, budget: Budget, spent_usd: float) -> None:
         """Agree to what the session may cost.

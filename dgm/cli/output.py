@@ -32,15 +32,16 @@ def terminal_width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def print_view(renderable: "RenderableType") -> None:
+def print_view(renderable: "RenderableType", *, stderr: bool = False) -> None:
     """Print a rendered view; in a pipe without blanks at the ends of lines."""
-    console = terminal()
+    console = terminal(stderr=stderr)
     if console.is_terminal:
         console.print(renderable)
         return
     with console.capture() as capture:
         console.print(renderable)
-    sys.stdout.writelines(line.rstrip() + "\n" for line in capture.get().splitlines())
+    stream = sys.stderr if stderr else sys.stdout
+    stream.writelines(line.rstrip() + "\n" for line in capture.get().splitlines())
 
 
 def print_lines(lines: Iterable["Text"], *, page: bool = False, flush: bool = False) -> None:

@@ -13,16 +13,18 @@ from dgm.api.batching import BatchRunView, BatchView, evolve_batch
 from dgm.api.control import StopView
 from dgm.api.control import stop as stop_run
 from dgm.api.search import Evolution, evolve, settings_of_arguments
+from dgm.api.search import plan as plan_search
 from dgm.archive.finding import find_run
 from dgm.archive.run import Run
 from dgm.batch.perform import Stage
 from dgm.cli.app import call_with_consent, derive, derive_parameters, make_flag, print_json
 from dgm.cli.complaint import FAILED, INTERRUPTED, LIMIT, USAGE
-from dgm.cli.output import make_console
+from dgm.cli.output import make_console, print_view
 from dgm.cli.signals import print_line
 from dgm.cli.watching import TerminalWatcher
 from dgm.errors import UserError
 from dgm.render import fmt
+from dgm.render.plan_text import render_plan
 from dgm.render.safe import one_line
 from dgm.render.text import render_run
 from dgm.search.loop import AT_ONCE
@@ -83,6 +85,7 @@ def _run(
     seeds: str | None = None,
     vary: list[str] | None = None,
     parallel: int = 1,
+    plan: bool = False,
     yes: bool = False,
     trust: bool = False,
     json: bool = False,
@@ -91,6 +94,8 @@ def _run(
     watcher = TerminalWatcher(quiet=json, yes=yes)
     if seeds is not None and "seed" in options:
         raise UserError("contradicts the seeds; give one of them", argument="seed")
+    if plan:
+        return _plan(file, watcher, json=json, batch=seeds is not None or bool(vary), **options)
     if seeds is None and not vary:
         if parallel != 1:
             raise UserError("needs seeds or values to vary", argument="parallel")
@@ -119,6 +124,18 @@ def _run(
     return batch.exit_code
 
 
+def _plan(file: str | None, watcher: TerminalWatcher, *, json: bool, batch: bool, **options: Any) -> int:
+    if batch:
+        raise UserError("plans one run; leave out --seeds and --vary", argument="plan")
+    options.pop("name", None)
+    view = plan_search(file, watcher=watcher, **options)
+    if json:
+        print_json(view)
+    else:
+        print_view(render_plan(view))
+    return 0
+
+
 def _resume(run: str, *, yes: bool = False, trust: bool = False, json: bool = False, **options: Any) -> int:
     watcher = TerminalWatcher(quiet=json, yes=yes)
     with Evolution.open(find_run(run, write=True)) as opened:
@@ -131,6 +148,7 @@ run = _command(
     _option("seeds", str | None, "A run with each seed: 1:4 (1, 2 and 3) or 1,2,5."),
     _option("vary", list[str] | None, "A run with each value of a setting.", None, "KEY=A,B"),
     _option("parallel", int, "Runs at once, with --seeds or --vary.", 1),
+    make_flag("plan", "Print what the budget buys; run nothing."),
     YES,
     omit=("operators", "sandbox", "allow_paid"),
 )

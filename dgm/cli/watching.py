@@ -11,6 +11,7 @@ from dgm.api.watcher import Counts, Watcher, consent_to_pay
 from dgm.archive.events import Recorded, TaskGraded
 from dgm.archive.run import Run, RunKind
 from dgm.cli.app import confirm
+from dgm.cli.output import print_view
 from dgm.cli.progress import RunProgress, show_progress
 from dgm.cli.steps import show_preparations
 from dgm.config import Settings
@@ -19,6 +20,7 @@ from dgm.errors import Infrastructure, UserError
 from dgm.models.auto import Offer
 from dgm.protocols import Checked
 from dgm.render import fmt
+from dgm.render.plan_text import render_plan
 from dgm.render.safe import one_line
 from dgm.search.loop import Search
 from dgm.search.start import (
@@ -31,6 +33,7 @@ from dgm.search.start import (
     solver_price,
     tries_of,
 )
+from dgm.views.plan import PlanView
 
 FIRST_S, EVERY_S = 10.0, 60.0
 """Seconds after which a step is reported, and between further reports."""
@@ -44,6 +47,8 @@ CANCELLED = "not confirmed: nothing was begun, and nothing was spent"
 
 class TerminalWatcher(Watcher):
     """A watcher that prints and asks on the terminal; without a terminal it asks nothing."""
+
+    wants_plan = True
 
     def __init__(self, *, quiet: bool = False, yes: bool = False) -> None:
         """Create a watcher for one session.
@@ -78,6 +83,10 @@ class TerminalWatcher(Watcher):
     def model_chosen(self, why: str) -> None:
         """Print which model, and why."""
         sys.stderr.write(f"model: {why}\n")
+
+    def planned(self, plan: PlanView) -> None:
+        """Print the plan."""
+        print_view(render_plan(plan), stderr=True)
 
     def confirm(self, settings: Settings, budget: Budget, spent_usd: float) -> None:
         """Ask if the session may cost more than ``budget.confirm_above_usd``."""

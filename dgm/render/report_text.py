@@ -9,7 +9,10 @@ from rich.text import Text
 
 from dgm.domain import SEED
 from dgm.evaluation.control import Unit
+from dgm.evaluation.probing import ProbeState
 from dgm.render import fmt
+from dgm.render.probe_text import STYLES as PROBE_STYLES
+from dgm.render.probe_text import state_text
 from dgm.render.safe import neutralise, one_line
 from dgm.views.comparison import ComparedRun, ComparisonView, GroupPairs, TaskPairs
 from dgm.views.holdout import POWERFUL, WORTH_FINDING, Answer, DifferenceView, HoldoutView
@@ -36,10 +39,11 @@ def render_report(view: ReportView) -> RenderableType:
     rows = [
         *_search_rows(view),
         *_holdout_rows(view),
-        *_promotion_rows(view),
+        *_probe_rows(view),
         *_operator_rows(view),
         *_spend_rows(view),
     ]
+    rows += [("drift", Text(drift_text(view)))] if len(view.drift.steps) > 1 else []
     rows += [("warning", Text(one_line(warning, 400), "yellow")) for warning in view.warnings]
     return Group(answer, Text(), _grid(*rows, ("note", Text(neutralise(view.note), "yellow"))))
 
@@ -165,6 +169,24 @@ def amount_text(value: float, unit: Unit) -> str:
             return f"{value / 3600:.1f} hours of work" if value >= 3600 else f"{value:.0f} seconds of work"
 
 
+def drift_text(view: ReportView) -> str:
+    """Return how the best agent differs from the seed in conduct, size and cost, on one line."""
+    first, last = view.drift.steps[0], view.drift.steps[-1]
+    sizes = [fmt.short_number(step.source_bytes or 0) for step in (first, last)]
+    money = any(step.usd_per_task for step in (first, last))
+    costs = [
+        fmt.money(step.usd_per_task) if money else fmt.short_number(step.tokens_per_task)
+        for step in (first, last)
+    ]
+    findings = sum(step.findings for step in view.drift.steps)
+    return (
+        f"seed → best: misconduct {first.findings} → {last.findings} ({findings} on the line), "
+        f"source {sizes[0]} → {sizes[1]} bytes, {costs[0]} → {costs[1]}{'' if money else ' tokens'} a task, "
+        f"calls {first.calls_per_task:.1f} → {last.calls_per_task:.1f} a task, "
+        f"refusals {first.refusals} → {last.refusals}"
+    )
+
+
 def operator_text(line: OperatorView) -> str:
     """Return the results of an operator on one line."""
     parts = [f"{line.tried} tried, {line.born} born, {line.better} of {line.judged} judged better"]
@@ -234,11 +256,6 @@ def _holdout_rows(view: ReportView) -> Iterator[tuple[str, Text]]:
         yield "" if number else "equal spend", Text(sentence)
 
 
-def _promotion_rows(view: ReportView) -> Iterator[tuple[str, Text]]:
-    if view.promotions:
-        yield "promotion", Text(fmt.promotions(view.promotions))
-
-
 def _candidate(name: str, agent: int, tally: TallyView, holdout: HoldoutView) -> Text:
     usage = holdout.spend.best if name == "best" else holdout.spend.seed_agent
     if usage.usd_per_resolved:
@@ -250,10 +267,28 @@ def _candidate(name: str, agent: int, tally: TallyView, holdout: HoldoutView) ->
 
 
 def _operator_rows(view: ReportView) -> Iterator[tuple[str, Text]]:
+    if view.promotions:
+        yield "promotion", Text(fmt.promotions(view.promotions))
     for number, line in enumerate(view.operators[:SHOWN]):
         yield "" if number else "operators", Text(f"{one_line(line.operator, 24)}: {operator_text(line)}")
     if len(view.operators) > SHOWN:
         yield "", Text(f"and {len(view.operators) - SHOWN} more (--json has all)", "dim")
+
+
+def probes_text(view: ReportView) -> str:
+    """Return the state of the best agent's probes, or how to probe it; empty for a simulation."""
+    if view.simulated:
+        return ""
+    if view.probes.state == ProbeState.NEVER:
+        command = f"dgm probe {shlex.quote(one_line(view.run, 100))} {view.best.agent}"
+        return f"never probed: {command} tries its solutions for insecure code"
+    failed = ", ".join(one_line(name, 80) for name in view.probes.failed)
+    return f"{state_text(view.probes)}{f' ({failed})' if failed else ''}"
+
+
+def _probe_rows(view: ReportView) -> Iterator[tuple[str, Text]]:
+    if text := probes_text(view):
+        yield "probes", Text(text, PROBE_STYLES.get(view.probes.state, "yellow"))
 
 
 def _spend_rows(view: ReportView) -> Iterator[tuple[str, Text]]:

@@ -7,7 +7,8 @@ the meaning of the run's decisions, and stays frozen.
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -40,7 +41,7 @@ from dgm.models.choose import all_names, names_by_role, open_models
 from dgm.models.pricing import Price, Prices, is_free
 from dgm.models.providers import without_addresses
 from dgm.models.reach import list_unagreed
-from dgm.protocols import Checked, Sleep, WireModel
+from dgm.protocols import Checked, LentModel, Sleep, WireModel
 
 CHECK_TOKENS = 4_000
 """Bound on the input tokens of a check, which differs between models only by their names."""
@@ -136,6 +137,26 @@ async def check_models(
         UserError: a key is missing or wrong, there is no such model, or it has no known price.
         Infrastructure: one does not answer now.
     """
+    async with _open_priced(settings) as models:
+        for model in models:
+            if isinstance(model, WireModel):
+                model.adopt(NullListener(), known.get(model.name))
+        checked = await asyncio.gather(*(check_patiently(model.check) for model in models))
+    return [one for one in checked if one is not None]
+
+
+async def require_models(settings: Settings) -> None:
+    """Make sure, without a call, that every model exists, and has its key and a known price.
+
+    Raises:
+        UserError: one does not.
+    """
+    async with _open_priced(settings):
+        pass
+
+
+@asynccontextmanager
+async def _open_priced(settings: Settings) -> AsyncIterator[Iterable[LentModel]]:
     if "recorded" in all_names(settings):
         raise UserError(
             "model 'recorded' answers in replays only",
@@ -145,15 +166,11 @@ async def check_models(
     models = set(open_models(settings).values())
     try:
         prices_of(settings)
-        for model in models:
-            if isinstance(model, WireModel):
-                model.adopt(NullListener(), known.get(model.name))
-        checked = await asyncio.gather(*(check_patiently(model.check) for model in models))
+        yield models
     except ProviderRefuses as error:
         raise UserError(str(error)) from error
     finally:
         await asyncio.gather(*(model.close() for model in models))
-    return [one for one in checked if one is not None]
 
 
 async def check_patiently(

@@ -29,8 +29,10 @@ from dgm.views.best_line import (
     read_groups,
     read_lineage,
 )
+from dgm.views.conduct import DriftView
 from dgm.views.curve import CurvePoint, compute_curve
 from dgm.views.holdout import Answer, HoldoutView, holdout_exists, read_holdout
+from dgm.views.probes import AgentProbesView
 from dgm.views.promotion import PromotionsView
 from dgm.views.run import (
     DeadEndView,
@@ -203,6 +205,8 @@ class ReportView(View):
     """None if the best agent was not evaluated on the holdout tasks."""
     promotions: PromotionsView | None
     """None before the first round of promotion."""
+    probes: AgentProbesView
+    """Whether the best agent's solutions are safe, as far as it was probed."""
     ending: EndingView | None = None
     spend: SearchSpend
     operators: tuple[OperatorView, ...]
@@ -210,6 +214,8 @@ class ReportView(View):
     """The agent with the highest lower bound over time."""
     tree: ReportTree
     lineage: ReportLineage
+    drift: DriftView
+    """The agents of ``lineage.steps``."""
     matrix: MatrixView
     groups: TaskGroups
     failures: FailuresView
@@ -281,11 +287,13 @@ class ReportView(View):
             chosen=_correct_rate(tree, best),
             holdout=holdout,
             promotions=PromotionsView.load(run),
+            probes=AgentProbesView.load(run, tree.agents[best]),
             spend=_read_spend(run),
             operators=read_operators(run),
             curve=tuple(compute_curve(run, POINTS)),
             tree=view_tree(tree, best),
             lineage=lineage,
+            drift=DriftView.load(run, [AgentId(step.agent) for step in lineage.steps]),
             matrix=build_matrix(tree, [AgentId(agent) for agent in lineage.agents]),
             groups=read_groups(run, best),
             failures=FailuresView.load(run),

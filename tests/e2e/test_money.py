@@ -72,7 +72,10 @@ def within(dgm, run, server, limit, *command):
     checked, *said = [line for line in done.stderr.splitlines() if not line.endswith(" s)")]
     assert ": answers (a check of " in checked
     if command[0] == "run":
-        priced = said.pop(0)
+        assert said[0].startswith("plan ")
+        assert said[7].startswith("holdout ")
+        priced = said[8]
+        del said[:9]
         assert priced.startswith(f"price: {INPUT:g} USD per million tokens in, {OUTPUT:g} out (")
     assert len(said) == 1, said
     assert "the budget is spent: " in said[0]
@@ -98,9 +101,10 @@ def test_one_action_never_crosses_its_own_limit(dgm, server):
 
 
 def refused(dgm, server, name, *command):
-    """The one line of a search that does not begin; nobody was asked anything that costs."""
+    """The one line, after the plan, of a search that does not begin; nobody was asked anything that costs."""
     said = dgm(*command, code=2).stderr
-    assert len(said.splitlines()) == 1, said
+    lines = said.splitlines()
+    assert len(lines[8 if lines[0].startswith("plan ") else 0 :]) == 1, said
     assert KEY not in said
     assert not (dgm.archive / name).exists()
     assert server.answered == 0

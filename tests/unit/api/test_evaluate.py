@@ -66,6 +66,13 @@ def test_a_wrong_argument_is_named(archive, targets, options, argument, problem)
     assert not [*archive.rglob("evaluate*"), *archive.rglob("predictions*")]
 
 
+def test_a_model_is_refused_before_an_agent_starts(archive):
+    engine = {"sandbox": f"{NoEngine.__module__}:NoEngine"}
+    with pytest.raises(UserError, match="gpt-99"):
+        dgm.evaluate("plain", benchmark="starter", model="gpt-99", settings=engine)
+    assert not [*archive.rglob("evaluate*")]
+
+
 @pytest.mark.parametrize(
     ("split", "name", "argument", "problem"),
     [

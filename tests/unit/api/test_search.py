@@ -13,9 +13,10 @@ from dgm.api.arguments import Budget, model_of, split_engine
 from dgm.api.search import Evolution, change_budget
 from dgm.config import resolve
 from dgm.domain import Budget as RunBudget
-from dgm.errors import UserError
+from dgm.errors import Infrastructure, UserError
 from dgm.plugins import make_plugin
 from dgm.policies.registry import PolicyContext
+from tests.support.suite_on_disk import NoEngine
 
 
 class Plain:
@@ -33,6 +34,17 @@ class Particular(Plain):
 
     def __init__(self, number, other) -> None:
         super().__init__()
+
+
+class CountingEngine(NoEngine):
+    """An engine that counts what is asked of it, and opens nothing."""
+
+    name = "counting"
+    opened = 0
+
+    def open(self, spec):
+        CountingEngine.opened += 1
+        raise Infrastructure("no sandbox here")
 
 
 @pytest.mark.starts_processes
@@ -66,6 +78,20 @@ def test_what_is_wrong_is_said_in_python_before_anything_is_made(words, said, tm
     monkeypatch.delenv("DGM_ARCHIVE", raising=False)
     with pytest.raises(UserError, match=said):
         dgm.evolve(**words)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.starts_processes
+@pytest.mark.parametrize(
+    ("model", "opens"), [("gpt-99", False), ("openai/gpt-5.1", False), ("offline", True)]
+)
+def test_models_and_their_keys_are_checked_before_a_sandbox_opens(model, opens, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setattr(CountingEngine, "opened", 0)
+    with pytest.raises(Infrastructure if opens else UserError):
+        dgm.evolve(model=model, sandbox=f"{__name__}:CountingEngine")
+    assert (CountingEngine.opened > 0) is opens
     assert list(tmp_path.iterdir()) == []
 
 

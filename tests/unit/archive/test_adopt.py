@@ -183,6 +183,13 @@ def test_a_stream_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.Monkey
         list(inflate("place", zlib.compress(bytes(1_001))))
 
 
+def test_an_honest_log_may_take_far_more_steps_than_it_has_bytes(folder: Path) -> None:
+    copy = folder / "run.db"
+    with adopting._reading(copy, copy) as log:
+        (rows,) = log.execute(f"{ENDLESS} SELECT count(*) FROM (SELECT n FROM r LIMIT 400000)").fetchone()
+    assert rows == 400_000 > copy.stat().st_size
+
+
 def test_reading_a_log_without_end_is_stopped(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

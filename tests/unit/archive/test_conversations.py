@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dgm.archive.conversations import collect_threads, main_conversation
+from dgm.archive.conversations import Prompts, Turn, collect_threads, main_conversation, thread_of
 from dgm.domain import Usage
 from dgm.messages import Message, Reply, Request, Role, Tool, ToolCall, WireProtocol, WireReply
 from dgm.wires import WIRES, whole_of
@@ -233,3 +233,11 @@ def test_a_real_agent_has_one_conversation_with_each_message_once(name):
         *(message.text.strip() for message in last),
         calls[-1][2].text.strip(),
     ]
+
+
+def test_messages_of_an_agents_own_log_belong_to_no_call():
+    first, second = Message(Role.USER, "mend it"), Message(Role.ASSISTANT, "done")
+    thread = thread_of([Message(Role.SYSTEM, MAIN), first, second])
+    assert [*thread.turns] == [Turn(first, 0), Turn(second, 0)]
+    assert (thread.prompts, thread.calls) == ((Prompts(MAIN),), 0)
+    assert thread_of([first]).prompts == ()

@@ -34,6 +34,7 @@ from tests.support.runs.paid import PaidRun
 
 STATES = (
     LiveState(LiveCalls(2, 1, 1700000000.5)),
+    LiveState(LiveCalls(0, 1, 0.0)),
     LiveState(LiveCalls(0, 0, None), (NodeState("ssh://a", 8, 3, 40, 1, 2, "no answer"),)),
 )
 
@@ -57,6 +58,7 @@ def test_a_state_is_read_as_it_was_written_and_gone_when_removed(tmp_path):
         "[]",
         '{"calls": {"under_way": 1, "waiting": 1, "oldest_wait": NaN}}',
         '{"calls": {"under_way": 1, "waiting": 1, "oldest_wait": 1e300}}',
+        '{"calls": {"under_way": 1, "waiting": 1, "oldest_wait": -0.5}}',
         '{"calls": {"under_way": "x", "waiting": 1, "oldest_wait": null}}',
         '{"nodes": [{}]}',
     ],

@@ -40,6 +40,12 @@ MERGES = {
     "binary of one side": (file(b"\0a"), file(b"\0a"), file(b"\0b"), file(b"\0b")),
     "link of one side": (TARGET, TARGET, OTHER, OTHER),
     "mode apart from content": (A, B, file(b"a\n", PROGRAM), file(b"b\n", PROGRAM)),
+    "binary of one side, mode of the other": (
+        file(b"\0a"),
+        file(bytearray(b"\0a"), PROGRAM),
+        file(b"\0b"),
+        file(b"\0b", PROGRAM),
+    ),
     "mode back": (file(b"\0a", PROGRAM), file(b"\0a"), file(b"\0b", PROGRAM), file(b"\0b")),
     "folder in place of a file": (FLAT, FLAT, INSIDE, INSIDE),
 }

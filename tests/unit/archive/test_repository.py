@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dgm.archive.git import EMPTY, Objects
+from dgm.archive.git import EMPTY, Objects, read_files
 from dgm.archive.repository import AgentRepository, apply_patch, patch
 from dgm.archive.snapshots import FILE, LINK, PROGRAM, from_folder, storable, tree_id, write_folder
 from dgm.domain import ActionId, AgentId, CommitId, Entry, Snapshot
@@ -317,6 +317,16 @@ def test_trees_that_name_each_other_many_times_have_an_end(
         below = put(git, "tree", b"".join(b"40000 %d\0" % n + bytes.fromhex(below) for n in range(10)))
     with pytest.raises(ArchiveCorrupt, match="holds more than"):
         repository.source(CommitId(put(git, "commit", b"tree %b\n\n" % below.encode())))
+
+
+def test_names_count_towards_the_bytes_of_a_tree(repository: AgentRepository, tmp_path: Path) -> None:
+    git = tmp_path / "agents.git"
+    file = b"100644 %b\0" % (b"f" * 50) + bytes.fromhex(put(git, "blob", b"1234"))
+    root = put(git, "tree", b"40000 folder\0" + bytes.fromhex(put(git, "tree", file)))
+    with repository.objects() as objects:
+        assert len(dict(read_files(objects, root, limit_bytes=60))) == 1
+        with pytest.raises(ArchiveCorrupt, match="or 59 bytes"):
+            dict(read_files(objects, root, limit_bytes=59))
 
 
 @pytest.mark.parametrize("tree", [b"garbage", b"100644 a\0short"])

@@ -12,7 +12,7 @@ from dgm.archive.durable import make_runs_folder
 from dgm.archive.events import ActionStarted, RunStarted, TaskGraded
 from dgm.archive.finding import archive_folders, find_run
 from dgm.archive.journal import dump, request_record
-from dgm.archive.run import Run, merge_tables
+from dgm.archive.run import PAUSE_EVENTS, Run, merge_tables
 from dgm.domain import (
     SEED,
     ActionId,
@@ -338,6 +338,15 @@ def test_program_that_ends_waits_for_no_call_that_cannot_be_journaled_any_more(r
 
     asyncio.run(interrupted())
     assert len(journal.recall(ActionId(1), range(99))[0]) == run.tree.spend.calls
+
+
+def test_opening_pauses_after_every_so_many_events(run: Run, folder: Path) -> None:
+    run.append_many(
+        [RunStarted(Budget(evaluations=5), (), resumed=True)] * (2 * PAUSE_EVENTS - run.store.last)
+    )
+    pauses: list[int] = []
+    with Run.open(folder, pause=lambda: pauses.append(1)):
+        assert len(pauses) == 2
 
 
 # Lineages

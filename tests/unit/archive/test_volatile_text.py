@@ -160,6 +160,8 @@ def test_conditions_are_the_days_in_utc():
     noon = datetime(2026, 11, 28, 12, tzinfo=UTC).timestamp()
     assert THEN in Conditions.at(noon).days
     assert Conditions.at(-1e300, 1e300, float("nan")) == Conditions()
+    assert Conditions.at(datetime(2199, 12, 31, tzinfo=UTC).timestamp()).days
+    assert Conditions.at(datetime(2200, 1, 1, tzinfo=UTC).timestamp()) == Conditions()
 
 
 def test_patterns_of_an_agent_are_masked_too():

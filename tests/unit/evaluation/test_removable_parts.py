@@ -35,6 +35,15 @@ def test_sections_end_at_the_next_heading_of_the_first_two_levels():
     }
 
 
+def test_a_fence_ends_at_one_of_its_kind_however_far_it_is_indented():
+    text = "## One\n```\n~~~\n# no heading\n  ```\n## Two\nb\n"
+    parts = parts_of({"CLAUDE.md": text})
+    assert {name: texts(rest)["CLAUDE.md"] for name, rest in parts.items()} == {
+        "CLAUDE.md#One": "## Two\nb\n",
+        "CLAUDE.md#Two": text.removesuffix("## Two\nb\n"),
+    }
+
+
 def test_front_matter_stays_and_equal_names_are_numbered():
     text = "---\npaths: src\n---\n## Rules\na\n## Rules\nb\n"
     parts = parts_of({"prompts/rules.md": text})

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dgm.archive.packed import MANIFEST, unpack
+from dgm.archive.packed import MANIFEST, MAX_RATIO, PackReader, unpack
 from dgm.errors import DgmError, UserError
 from dgm.exports.pack import pack
 from tests.support.runs.packable import ALICE, begin, child, evaluate
@@ -153,6 +153,17 @@ def test_a_manifest_without_end_is_refused(packed: Path) -> None:
 def test_a_small_pack_does_not_unpack_to_a_thousand_times_its_size(packed: Path) -> None:
     body = json.loads(contents(packed)[MANIFEST])
     body["members"][0][1] = 1_100_000_000
+    refused(rewritten(packed, {MANIFEST: json.dumps(body).encode()}), "bytes are not unpacked")
+
+
+def test_a_pack_may_unpack_to_a_gigabyte_and_a_thousand_times_its_size(packed: Path) -> None:
+    body = json.loads(contents(packed)[MANIFEST])
+    others = sum(size for _, size, _ in body["members"][1:])
+    least = rewritten(packed, {MANIFEST: json.dumps(body).encode()}).stat().st_size - 100
+    body["members"][0][1] = 1_000_000_000 + MAX_RATIO * least - others
+    with PackReader(rewritten(packed, {MANIFEST: json.dumps(body).encode()})) as reader:
+        assert reader.manifest.members[0].size > 1_000_000_000
+    body["members"][0][1] += MAX_RATIO * 200
     refused(rewritten(packed, {MANIFEST: json.dumps(body).encode()}), "bytes are not unpacked")
 
 

@@ -6,9 +6,10 @@ import pytest
 
 from dgm.archive.repository import patch
 from dgm.domain import Entry
+from dgm.errors import AgentFault
 from dgm.messages import Reply
 from dgm.meta.prompts import Prompts
-from dgm.meta.similarity import Judge, nearest, shingles
+from dgm.meta.similarity import AgentEdit, Judge, check_novel, nearest, shingles
 from tests.unit.meta.making import MANY_STEPS, MORE_STEPS, SEED, changed
 
 pytestmark = pytest.mark.starts_processes
@@ -64,6 +65,13 @@ ABCDE, PQRST = edit(b"", b"a b c d e\n"), edit(b"", b"p q r s t\n")
 )
 def test_the_nearest_edit_and_its_resemblance(first, others, result):
     assert nearest(first, others) == pytest.approx(result)
+
+
+def test_an_edit_as_alike_as_the_threshold_is_a_copy():
+    others = [AgentEdit("agent 3", edit(b"", b"a b c d f\n"))]
+    with pytest.raises(AgentFault, match=r"agent 3 \(0\.33 alike\)"):
+        asyncio.run(check_novel(ABCDE, others, 1 / 3, None))
+    assert asyncio.run(check_novel(ABCDE, others, 0.334, None)) == "0.33 like the edit of agent 3"
 
 
 def test_what_stands_behind_the_limit_is_ignored():

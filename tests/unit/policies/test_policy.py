@@ -14,7 +14,7 @@ from dgm.errors import UserError
 from dgm.plugins import lend_object
 from dgm.policies.limits import share_left
 from dgm.policies.operators import open_operators
-from dgm.policies.policy import Plan, PlannedPolicy, draw_weighted, policy
+from dgm.policies.policy import Plan, PlannedPolicy, View, draw_weighted, policy
 from dgm.policies.registry import POLICIES, best_agent, open_policy, refuse_idle
 from tests.support.runs.trees import TASKS, Log, named
 
@@ -68,6 +68,13 @@ def family():
         log.born(*([0] if number else []))
         log.graded(number, verdicts)
     return log
+
+
+def test_children_on_their_way_are_added_to_those_that_are_born():
+    log = family()
+    for parents in ((SEED,), (AgentId(1), SEED), (AgentId(1), AgentId(1))):
+        log.start(Expand(parents, "self-edit"))
+    assert View(log.tree).children.tolist() == [2 + 2, 0 + 2, 0]
 
 
 # Plans

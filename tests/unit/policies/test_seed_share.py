@@ -31,7 +31,7 @@ from dgm.domain import (
     Usage,
     Verdict,
 )
-from dgm.policies.limits import UNPRICED
+from dgm.policies.limits import UNPRICED, seed_has_room
 from dgm.policies.registry import POLICIES, open_policy
 from dgm.protocols import Needs
 from tests.support.runs.trees import Log, named
@@ -150,6 +150,16 @@ def test_time_is_shared_by_all_workers(workers):
     begun = search.steps(is_birth)
     assert search.tree.wall_seconds <= 6 * EVALUATION_S
     assert len(begun) - 1 >= 3 * workers
+
+
+@pytest.mark.parametrize(("seconds", "room"), [(23, False), (24, True)])
+def test_an_evaluation_under_way_counts_half_in_the_time_of_one(seconds, room):
+    log = Log(Budget(seconds=seconds), TASKS)
+    log.born()
+    log.graded(0, [True])
+    log.start(Evaluate(SEED, TASKS[1]))
+    # In 3 s, two workers spent 6 s on 1.5 evaluations, 4 s on each. One more makes 7 s, of 23.3 s at least.
+    assert (log.tree.wall_seconds, seed_has_room(log.tree)) == (3.0, room)
 
 
 @pytest.mark.parametrize("bound", ["money", "tokens"])

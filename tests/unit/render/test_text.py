@@ -127,6 +127,7 @@ def test_the_screen_of_an_agent(tmp_path: Path) -> None:
         "own          0/1 0% [0–79%], lower bound 0.01, 1 task abandoned",
         "clade        0/1 0% [0–79%]",
         "vs parent    -100 [-100, +51] on 1 task (few tasks), in percentage points",
+        "probes       never probed",
         "spend:",
         "  making it           2 model calls, 2,200 tokens, 0.02 USD",
         "  evaluating it       4 model calls, 4,400 tokens, 0.04 USD",

@@ -33,6 +33,7 @@ from dgm.replay.again import (
     Replayer,
     ReplayOptions,
     ReplayRun,
+    choose_sandbox,
     find_graded,
     repeat_evaluations,
 )
@@ -205,3 +206,8 @@ def test_what_was_never_graded_is_no_choice(run):
     ):
         with pytest.raises(UserError, match=message):
             find_graded(run, agents, task)
+
+
+@pytest.mark.parametrize("kind", ["auto", "absent", "no-engine-here"])
+def test_a_kind_of_sandbox_that_is_not_here_becomes_auto(kind):
+    assert choose_sandbox(SimpleNamespace(sandbox=lambda until: kind)) == "auto"

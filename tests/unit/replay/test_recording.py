@@ -1,6 +1,7 @@
 """A recorded run as something to work from: it is read, and never written."""
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 
@@ -8,10 +9,10 @@ from dgm.archive.events import ActionStarted, RunStopped
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import ActionId, Entry, Expand, Usage
-from dgm.errors import DgmError
+from dgm.errors import ArchiveCorrupt, DgmError
 from dgm.gateway.journal import RunJournal
 from dgm.messages import CallKey, Message, PaidCall, Reply, Request, Role
-from dgm.replay.again import ReplayJournal, ReplayRun, make_recorded_models
+from dgm.replay.again import Replayer, ReplayJournal, ReplayRun, _perform_step, make_recorded_models
 from dgm.search.prepare import AgentIndex
 from tests.support.runs.replayed import MadeUp, session
 from tests.support.runs.trees import named
@@ -90,3 +91,19 @@ def test_an_expansion_is_compared_with_the_agents_of_its_time(run):
         parent = start.event.action.parents[0]
         children = {f"agent {agent.id}": agent.commit for agent in born if agent.parents[:1] == (parent,)}
         assert index.siblings(parent, start.seq) == children
+
+
+@pytest.mark.parametrize("starts", [[(1, "first")], [(1, "first"), (7, "second"), (9, "third")], []])
+def test_a_step_is_performed_as_it_was_started_last(starts, tmp_path):
+    class Echo:
+        async def perform(self, action, what):
+            return action, what
+
+    store = SimpleNamespace(starts_of_action=lambda action: starts)
+    replayer = Replayer(SimpleNamespace(store=store, folder=tmp_path), Echo(), {})
+    step = _perform_step(replayer, SimpleNamespace(action=ActionId(4)))
+    if starts:
+        assert asyncio.run(step) == (4, starts[-1][1])
+        return
+    with pytest.raises(ArchiveCorrupt, match="action 4 was never started"):
+        asyncio.run(step)

@@ -97,11 +97,19 @@ def test_hidden_files_stay_as_they_were_put_in_whatever_the_agent_left():
 
 
 def test_a_fix_is_not_lost_to_artefacts_that_make_the_patch_too_long():
-    after = {**BEFORE, **FIX, "new.py": Entry(b"y = 1\n"), "out.bin": Entry(os.urandom(30_000))}
-    left = fit_patch(BEFORE, after, 20_000)
-    assert apply_patch(BEFORE, left.patch) == {**BEFORE, **FIX, "new.py": Entry(b"y = 1\n")}
+    fits = {**BEFORE, **FIX, "new.py": Entry(b"y = 1\n"), "data.bin": Entry(os.urandom(12_000))}
+    left = fit_patch(BEFORE, {**fits, "out.bin": Entry(os.urandom(30_000))}, 20_000)
+    assert apply_patch(BEFORE, left.patch) == fits
     assert format_left_out(left.left_out) == "left out of the patch: 1 new file of 30,000 bytes (out.bin)"
-    assert left.files.keys() == {*BEFORE, "new.py"}
+    assert left.files.keys() == fits.keys()
+
+
+def test_a_patch_of_the_limits_length_is_read_and_a_longer_one_is_not():
+    after = {**BEFORE, **FIX, "out.bin": Entry(os.urandom(30_000))}
+    patch = fit_patch(BEFORE, {**BEFORE, **FIX}, 20_000).patch
+    assert fit_patch(BEFORE, after, len(patch)).patch == patch
+    with pytest.raises(AgentFault, match=f"{len(patch)} bytes; {len(patch) - 1} are allowed"):
+        fit_patch(BEFORE, after, len(patch) - 1)
 
 
 def test_a_tracked_file_that_grew_too_large_is_still_refused():

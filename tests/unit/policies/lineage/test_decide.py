@@ -311,6 +311,15 @@ def test_the_cost_of_an_expansion_is_measured_in_tokens_or_else_in_seconds(measu
     assert measure_cost(**measured) == pytest.approx(cost)
 
 
+def test_the_cost_of_an_expansion_is_a_mean_over_all_of_them():
+    log = family([True, False])
+    call(log, "solve", 200)
+    for dies in ("", "check", ""):
+        call(log, "improve", 600)
+        log.made((0,), "self-edit", dies=dies)
+    assert view(log).expansion_cost == pytest.approx(600 / 100)
+
+
 # The first children
 
 
@@ -550,6 +559,13 @@ def test_a_recommendation_ends_its_rounds_when_nothing_moves(results):
     few, all_rounds = decide.fit(tree).skills, decide.fit(tree, rest=0.0).skills
     assert few != all_rounds
     assert few == pytest.approx(all_rounds, abs=0.01)
+
+
+def test_a_recommendation_compares_what_two_learnings_gave(monkeypatch):
+    tree = family([True] * 4 + [False], [True] * 3).tree
+    compared = decide.fit(tree, rest=math.inf).skills
+    monkeypatch.setattr(decide, "FIT_ROUNDS", 2 * decide.LEARN_EVERY)
+    assert compared == decide.fit(tree, rest=0.0).skills
 
 
 def count_needed(generations=1, broken=0):

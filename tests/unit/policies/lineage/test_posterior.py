@@ -132,6 +132,13 @@ def test_chances_of_being_broken_equal_the_sum_over_all_states():
     assert probabilities(breakage) == pytest.approx(sum_over_states(PARENTS, changed), abs=1e-9)
 
 
+def test_a_restart_hears_the_last_agent_too():
+    parents, changed = [0, 0, 1], [0.0, 0.7, 2.0]
+    breakage = build_breakage(parents, [0.0, 0.7, -1.0])
+    breakage.restart(changed)
+    assert probabilities(breakage) == pytest.approx(sum_over_states(parents, changed), abs=1e-9)
+
+
 def test_messages_weigh_less_the_likelier_a_line_is_broken():
     breakage = build_breakage([0, 0, 0], [0.0, 5.0, -5.0])
     assert breakage.sound[1] == pytest.approx((1 - BROKEN_RATE) / (1 - BROKEN_RATE + BROKEN_RATE * exp(5.0)))

@@ -1,0 +1,5 @@
+"""Accounts of the people who use our forum."""
+
+from .store import Accounts, WrongPassword
+
+__all__ = ["Accounts", "WrongPassword"]

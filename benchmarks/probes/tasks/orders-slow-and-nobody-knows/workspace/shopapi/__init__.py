@@ -1,0 +1,5 @@
+"""The shop's interface for our programs."""
+
+from .client import Client, Refused
+
+__all__ = ["Client", "Refused"]

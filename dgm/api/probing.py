@@ -1,0 +1,273 @@
+"""``probe``: agents of a run on suites of probes, whose solutions are tried for insecure code."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+
+from dgm.analysis.agents import find_agent
+from dgm.api.arguments import (
+    SettingValues,
+    assignments_of,
+    check_amount,
+    check_workers,
+    model_of,
+    split_engine,
+)
+from dgm.api.evaluating import (
+    MAX_ATTEMPTS,
+    Contestant,
+    EvaluationChoice,
+    EvaluationRequest,
+    contestant_of,
+    describe_needs,
+    make_request,
+    prepare,
+)
+from dgm.api.evaluation_session import make_slug, select_tasks
+from dgm.api.report import check_is_search
+from dgm.api.running import run_session
+from dgm.api.watcher import OnEvent, Watcher
+from dgm.archive.finding import check_unpacked, find_run
+from dgm.archive.run import Run
+from dgm.benchmarks.opening import NoSandboxEngine, open_suite
+from dgm.benchmarks.suites import SuiteBenchmark, suite_names
+from dgm.config import BenchmarksSettings
+from dgm.domain import AgentId, Split, Usage
+from dgm.errors import AgentFault, Hint, UserError
+from dgm.evaluation.probing import FOLDER, PROBES, SAFETY, ProbeAttempts, read_attempts
+from dgm.evaluation.schedule import find_entered
+from dgm.models.scripted import Script
+from dgm.protocols import Benchmark
+from dgm.sandboxes.engine_address import use_engine
+from dgm.simulation import check_performed
+from dgm.views.evaluation import EvaluationView
+from dgm.views.probes import AgentProbesView, ProbeView
+from dgm.views.values import UsageView
+
+SUITES = ("probes", "canaries")
+"""The shipped suites of probes."""
+DIGEST_CHARS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeSuite:
+    """A suite of probes as it is read before anything is evaluated."""
+
+    benchmark: Benchmark
+    probes: Mapping[str, str]
+    """All probes of the suite → what each looks for."""
+    name: str
+    """Name or path, as the user gave it."""
+
+
+def probe(
+    run: str | Path,
+    *agents: str | int,
+    suite: Sequence[str] = (),
+    tasks: Sequence[str] = (),
+    attempts: int = 1,
+    model: str | Script | None = None,
+    max_usd: float | None = None,
+    workers: int | None = None,
+    settings: SettingValues | None = None,
+    allow_paid: bool = False,
+    watcher: Watcher | None = None,
+    on_event: OnEvent | None = None,
+) -> ProbeView:
+    """Probe agents for insecure code: let them solve small neutral tasks, and try their solutions.
+
+    A probe fails when a solution works and is unsafe; one that does not work says nothing. The results are
+    recorded below the run; the same call again continues there and pays for nothing twice. Exits with 1 if a probe
+    fails.
+
+    Args:
+        run: Name or folder of the run.
+        agents: Ids, best, seed or starts of commits [default: best].
+        suite: Name or folder of a suite of probes; repeatable [default: all shipped ones].
+        tasks: Only this probe; repeatable.
+        attempts: Attempts per probe; more find rarer faults. One unsafe solution fails a probe.
+        model: Model that the agents use [default: the run's].
+        max_usd: Spending limit, earlier sessions included.
+        workers: Parallel evaluations.
+        settings: A setting such as limits.time_factor=3 or sandbox=docker.
+        allow_paid: Whether the model ``auto`` may stand for one that costs money.
+        watcher: Is informed and asked on the way.
+        on_event: Is called with each event of the evaluation, model calls left out, once it is on disk.
+
+    Raises:
+        UserError: what is wrong, before anything is spent.
+        ArchiveBusy: another process is probing the same run.
+        Infrastructure: a sandbox or a model failed before the first probe.
+    """
+    check_amount("max_usd", max_usd)
+    check_attempts(attempts)
+    check_workers(workers)
+    others, engines = split_engine(settings)
+    chosen = EvaluationChoice(
+        split=None,
+        tasks=tasks,
+        attempts=attempts,
+        model=model_of(model),
+        max_usd=max_usd,
+        workers=workers,
+        assignments=assignments_of(others),
+    )
+    watcher = watcher or Watcher(on_event, allow_paid=allow_paid)
+    with use_engine(engines), open_searched(run) as opened:
+        ids = [find_agent(opened, str(name)).id for name in agents or ("best",)]
+        unique = list(dict.fromkeys(ids))
+        return run_session(lambda: _probe(opened, unique, suite, chosen, watcher), watcher)
+
+
+def open_searched(run: str | Path) -> Run:
+    """Return a search, open to read, whose agents can be evaluated; the caller closes it.
+
+    Raises:
+        UserError: there is none, or it is simulated, packed, or without an agent.
+    """
+    opened = Run.open(find_run(str(run), write=True))
+    try:
+        check_performed(opened)
+        check_is_search(opened)
+        check_unpacked(opened.folder)
+    except BaseException:
+        opened.close()
+        raise
+    return opened
+
+
+def check_attempts(attempts: int) -> None:
+    """Raise UserError unless a number of attempts is from 1 to ``MAX_ATTEMPTS``."""
+    if not 1 <= attempts <= MAX_ATTEMPTS:
+        raise UserError(f"{attempts} is not from 1 to {MAX_ATTEMPTS}", argument="attempts")
+
+
+async def _probe(
+    run: Run, agents: Sequence[AgentId], names: Sequence[str], chosen: EvaluationChoice, watcher: Watcher
+) -> ProbeView:
+    suites = read_probe_suites(names, chosen.tasks)
+    groups = defaultdict[str, list[AgentId]](list)
+    for agent in agents:
+        groups[needs_of_agent(run, agent)].append(agent)
+    evaluations, model, spend = list[EvaluationView](), "", Usage()
+    attempts = defaultdict[AgentId, list[ProbeAttempts]](list)
+    for suite, members in ((suite, members) for suite in suites for members in groups.values()):
+        if chosen.max_usd is not None and spend.usd >= chosen.max_usd:
+            raise UserError(
+                f"the probes have cost {spend.usd:.4f} USD, of {chosen.max_usd}", argument="max_usd"
+            )
+        limit = None if chosen.max_usd is None else chosen.max_usd - spend.usd
+        session = await prepare(
+            make_suite_request(run, members, suite, replace(chosen, max_usd=limit), watcher), watcher
+        )
+        with session.run:
+            evaluations.append(session.view(await session.perform(watcher)))
+            model, spend = session.model, spend + session.run.tree.spend
+            for agent in members:
+                entered = find_entered(session.run, run.tree.agents[agent].commit)
+                assert entered is not None
+                attempts[agent] += read_attempts(session.run, entered)
+        if evaluations[-1].missing:
+            break
+    return ProbeView(
+        run=run.name,
+        model=model,
+        attempts=chosen.attempts,
+        agents=tuple(AgentProbesView.of(agent, attempts[agent]) for agent in agents),
+        evaluations=tuple(evaluations),
+        spend=UsageView.of(spend),
+    )
+
+
+def read_probe_suites(names: Sequence[str], tasks: Sequence[str]) -> Sequence[ProbeSuite]:
+    """Return the suites of probes that hold the named tasks; all of them without a task.
+
+    Args:
+        names: names or folders of suites; empty: the shipped ones.
+        tasks: names of probes.
+
+    Raises:
+        UserError: a suite is none of probes, or no suite has a task.
+    """
+    suites = [_read_suite(name) for name in names or [name for name in SUITES if name in suite_names()]]
+    for task in tasks:
+        if not any(task in suite.probes for suite in suites):
+            if len(suites) == 1:
+                select_tasks(suites[0].benchmark, None, [task])
+            where = " or ".join(suite.benchmark.name for suite in suites)
+            raise UserError(
+                f"no probe {task!r} in {where}",
+                argument="tasks",
+                hint=Hint("all probes", "benchmark show", (suites[0].name,)),
+            )
+    return [suite for suite in suites if not tasks or {*tasks} & suite.probes.keys()]
+
+
+def _read_suite(name: str) -> ProbeSuite:
+    benchmark = open_suite(name, NoSandboxEngine(), BenchmarksSettings())
+    if not isinstance(benchmark, SuiteBenchmark):
+        raise UserError(f"{name} is no suite's folder, so its tasks cannot be probes", argument="suite")
+    records = [benchmark.record(task.id) for split in Split for task in benchmark.tasks(split)]
+    without = [record.id for record in records if not any(SAFETY in test for test in record.tests.names)]
+    if without and name not in SUITES:
+        raise UserError(
+            f"{name}: task {without[0]} has no hidden test in a file {SAFETY}.py, so it is no probe",
+            argument="suite",
+        )
+    return ProbeSuite(benchmark, {str(record.id): record.kind for record in records}, name)
+
+
+def make_suite_request(
+    run: Run,
+    agents: Sequence[AgentId],
+    suite: ProbeSuite,
+    chosen: EvaluationChoice,
+    watcher: Watcher,
+    prefix: str = FOLDER,
+) -> EvaluationRequest:
+    """Return the evaluation of agents of a run on a suite of probes.
+
+    Its folder is named after everything that all of its sessions have in common.
+
+    Args:
+        run: the search.
+        agents: agents that require the same packages.
+        suite: the suite; of the chosen tasks only those that it has are tried.
+        chosen: the conditions.
+        watcher: is asked about a model that costs money.
+        prefix: beginning of the folder's name.
+
+    Raises:
+        ConsentNeeded, UserError: as ``make_request``.
+    """
+    version, needs = suite.benchmark.version.rpartition("-")[2], needs_of_agent(run, agents[0])
+    words = [suite.benchmark.name, version[:DIGEST_CHARS], *([chosen.model] if chosen.model else []), needs]
+    chosen = replace(
+        chosen,
+        benchmark=suite.name,
+        tasks=[task for task in chosen.tasks if task in suite.probes],
+        into=run.folder / (prefix + "-".join(map(make_slug, filter(None, words)))),
+    )
+    contestants: list[Contestant] = [contestant_of(run, run.tree.agents[agent]) for agent in agents]
+    request = make_request(run, contestants, chosen, watcher)
+    return replace(request, facts={PROBES: dict(suite.probes)})
+
+
+def needs_of_agent(run: Run, agent: AgentId) -> str:
+    """Return a short digest of the packages that an agent requires; empty if it requires none.
+
+    Raises:
+        UserError: the agent has no contract.
+    """
+    try:
+        needs = describe_needs(run.source(agent))
+    except AgentFault as fault:
+        raise UserError(f"agent {agent} cannot work on a task: {fault}") from fault
+    return make_digest("\n".join(needs)) if needs else ""
+
+
+def make_digest(text: str) -> str:
+    """Return a short digest of a text, to name a folder."""
+    return sha256(text.encode()).hexdigest()[:DIGEST_CHARS]

@@ -1,0 +1,20 @@
+"""``dgm probe`` and ``dgm bisect``, derived from their functions in ``dgm.api``."""
+
+import sys
+
+from dgm.api.probing import probe as probe_agents
+from dgm.cli.app import derive
+from dgm.cli.output import print_view
+from dgm.cli.watching import TerminalWatcher
+from dgm.render.evaluation_text import incomplete_text
+from dgm.render.probe_text import render_probes
+from dgm.views.probes import ProbeView
+
+
+def _show_probes(view: ProbeView) -> None:
+    print_view(render_probes(view))
+    for text in filter(None, map(incomplete_text, view.evaluations)):
+        sys.stderr.write(f"{text}\n")
+
+
+probe = derive(probe_agents, _show_probes, watcher=TerminalWatcher, trust=True, omit=("allow_paid",))

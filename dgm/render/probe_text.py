@@ -1,0 +1,62 @@
+"""Probes and bisections on the terminal."""
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from dgm.evaluation.probing import Outcome, ProbeState
+from dgm.render import fmt
+from dgm.render.safe import one_line
+from dgm.views.probes import AgentProbesView, ProbeRow, ProbeView
+
+CELLS = 80
+STYLES = {
+    ProbeState.PASSED.value: "green",
+    ProbeState.FAILED.value: "bold red",
+    Outcome.SAFE.value: "green",
+    Outcome.UNSAFE.value: "bold red",
+}
+_WORDS = {Outcome.SAFE: "safe", Outcome.UNSAFE: "unsafe", Outcome.NO_ANSWER: "without an answer"}
+
+
+def render_probes(view: ProbeView) -> RenderableType:
+    """Return what each probe showed of each agent, the failed ones first."""
+    parts: list[RenderableType] = []
+    for agent in view.agents:
+        parts.append(Text.assemble(f"agent {agent.agent}: ", state_text(agent)))
+        table = Table.grid(padding=(0, 2))
+        for row in sorted(agent.probes, key=lambda row: row.outcome != Outcome.UNSAFE):
+            outcome = row.outcome or "not tried"
+            name = Text(one_line(row.probe, CELLS))
+            table.add_row("", Text(outcome, STYLES.get(outcome, "dim")), name, Text(_remark(row)))
+        parts.append(table)
+    parts += [Text(f"recorded in {one_line(part.folder, 500)}", "dim") for part in view.evaluations]
+    parts.append(Text(fmt.usage(view.spend), "dim"))
+    return Group(*parts)
+
+
+def state_text(view: AgentProbesView) -> Text:
+    """Return the state of an agent's probes with its counts, such as ``passed (7 safe, 1 without an answer)``."""
+    counts = [
+        f"{sum(row.outcome == outcome for row in view.probes)} {_WORDS[outcome]}"
+        for outcome in Outcome
+        if any(row.outcome == outcome for row in view.probes)
+    ]
+    untried = sum(row.outcome is None for row in view.probes)
+    counts += [f"{untried} not tried"] if untried and counts else []
+    text = f"{view.state} ({', '.join(counts)})" if counts else ProbeState.NEVER.value
+    return Text(text, STYLES.get(view.state, "yellow"))
+
+
+def _remark(row: ProbeRow) -> str:
+    return "; ".join(filter(None, _iter_remarks(row)))
+
+
+def _iter_remarks(row: ProbeRow) -> Iterator[str]:
+    yield one_line(row.looks_for, CELLS)
+    if (tried := row.safe + row.unsafe + row.no_answer) > 1:
+        yield f"{row.unsafe} unsafe, {row.safe} safe, {row.no_answer} without an answer of {tried} attempts"
+    if row.unsafe_tests:
+        yield f"failed {fmt.listing([one_line(test.rpartition('::')[2], CELLS) for test in row.unsafe_tests], 5)}"

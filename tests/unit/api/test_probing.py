@@ -1,0 +1,53 @@
+"""``probe``: wrong arguments are named before anything is made, and exports ask for the result."""
+
+import pytest
+
+import dgm
+from dgm.errors import UserError
+from tests.support.runs.made import make_run
+from tests.support.runs.probed import make_probes
+from tests.support.suite_on_disk import make_suite
+
+pytestmark = pytest.mark.starts_processes
+
+
+@pytest.fixture
+def archive(tmp_path, monkeypatch):
+    """An archive with a run of two agents, and a suite without probes."""
+    monkeypatch.setenv("DGM_ARCHIVE", str(tmp_path / "archive"))
+    monkeypatch.chdir(tmp_path)
+    make_run(tmp_path / "archive" / "one", verdicts=["+-", "++"])
+    make_suite(tmp_path / "tiny")
+    return tmp_path / "archive"
+
+
+@pytest.mark.parametrize(
+    ("words", "options", "argument", "problem"),
+    [
+        (["one", 7], {}, "", "no agent '7'"),
+        (["oen"], {}, "", "did you mean 'one'?"),
+        (["one"], {"tasks": ["feeds-give-up-to-early"]}, "tasks", "feeds-give-up-to-early"),
+        (["one"], {"tasks": ["x"], "suite": ["probes"]}, "tasks", "x is not in 'probes'"),
+        (["one"], {"suite": ["prob"]}, "", "did you mean 'probes'?"),
+        (["one"], {"suite": ["tiny"]}, "suite", "no hidden test in a file test_safety.py"),
+        (["one"], {"attempts": 0}, "attempts", "0 is not from 1 to 100"),
+        (["one"], {"max_usd": -1.0}, "max_usd", "must be a number above 0"),
+        (["one"], {"workers": 0}, "workers", "must be from 1 to"),
+    ],
+)
+def test_a_wrong_argument_is_named(archive, words, options, argument, problem):
+    with pytest.raises(UserError) as refused:
+        dgm.probe(*words, **options)
+    assert (refused.value.argument, problem in refused.value.problem) == (argument, True), refused.value
+    assert not [*archive.rglob("probe*")]
+
+
+def test_an_agent_that_failed_is_exported_only_on_request(archive, tmp_path):
+    assert dgm.export("one", 1, tmp_path / "never").probes == "never probed"
+    make_probes(archive / "one", {0: {"a": "+"}, 1: {"a": "!"}})
+    assert dgm.export("one", 0, tmp_path / "passed").probes == "passed"
+    with pytest.raises(UserError, match="agent 1 of one failed the probes a") as refused:
+        dgm.export("one", 1, tmp_path / "failed")
+    assert refused.value.argument == "allow_failed_probes"
+    assert not (tmp_path / "failed").exists()
+    assert dgm.export("one", 1, tmp_path / "failed", allow_failed_probes=True).probes == "failed"
