@@ -223,22 +223,17 @@ def promotion_level(alpha: float, number: int, promotions: int, candidates: int)
 
         α w_t v_p / (C(t - 1, p) K^(p + 1)) with w_t = 1 / (t (t + 1)) and v_p = 1 / ((p + 1) (p + 2)).
 
-    If each candidate of round t, after p promotions, is accepted only if its ``sign_test`` against the incumbent gives
-    at most this level, then the probability that any candidate is accepted that is no better than its incumbent is at
-    most α over all rounds, although all rounds use the same tasks.
+    If a candidate of round t is accepted only where its ``sign_test`` against the incumbent gives at most this level,
+    the probability of any false promotion is at most α over all rounds, although all rounds use the same tasks.
 
-    Proof. Fix everything that does not depend on the promotion tasks: the search and its random streams. A round
-    returns either "not yet" or which of its at most K candidates is accepted, and nothing else about these tasks
-    reaches the search. So before round t with p promotions there are at most C(t - 1, p) K^p transcripts: which p of
-    t - 1 rounds promoted, and whom. Each transcript fixes the incumbent and the candidates of round t, whatever the
-    verdicts. For a fixed pair whose candidate is no better, the wins among the n tasks with different verdicts are
-    binomial with a chance of at most ½, given n; so its test rejects with probability at most its level. The sum over
-    transcripts, K candidates, p and t is at most Σ α w_t v_p ≤ α, since Σ w_t = Σ v_p = 1; so is the probability of the
-    union.
+    Proof. Fix what does not depend on the promotion tasks: the search and its random streams. A round returns "not yet"
+    or which of at most K candidates is accepted. So before round t with p promotions there are at most C(t - 1, p) K^p
+    transcripts, and each fixes incumbent and candidates whatever the verdicts. For such a pair whose candidate is no
+    better, wins are binomial with a chance of at most ½ given the number n of tasks that differ; so its test errs with
+    probability at most its level. The levels over transcripts, K candidates, p and t add up to Σ α w_t v_p ≤ α.
 
-    Assumptions: tasks are independent draws; each agent has one attempt at each task, whose verdict does not depend on
-    the rounds before; candidates and the moment of a round depend on the promotion tasks through the transcript alone.
-    The level is that of arXiv:2609.33180; the proof is given here in full.
+    Assumptions: tasks are independent draws; each agent has one attempt at each task, which does not depend on the
+    rounds; candidates and moments depend on these tasks through the transcript alone. Formula: arXiv:2609.33180.
 
     Args:
         alpha: bound on the probability of any false promotion, between 0 and 1.
@@ -266,16 +261,14 @@ HALVINGS = 40
 def confidence_sequence(differences: Sequence[int], alpha: float = 0.05) -> tuple[float, float]:
     """Return a confidence sequence for the mean of independent differences -1, 0 and 1, after the last of them.
 
-    With probability 1 - ``alpha`` the mean is in the interval after 1, 2, 3 … differences at once, so one may look at
-    any time and stop for any reason. The result is the intersection of the intervals up to the last difference. Its
-    ends are exchanged if the intersection is empty, which has a probability of at most ``alpha``.
+    With probability 1 - ``alpha`` the intervals after 1, 2, 3 … differences all hold the mean, so one may stop at any
+    time. The result is their intersection; its ends are exchanged if that is empty.
 
-    Against the mean m, a gambler who stakes the share c of the capital that it can lose on each difference d owns
-    Π (1 - c + c (1 + d) / (1 + m)) after some of them: a non-negative martingale if the mean is m. So is the average
-    over the shares c. By Ville's inequality it ever reaches 2/α with a probability of at most α/2. It falls in m; so
-    the means that it rules out lie below an end, which is found by bisection. The other end is that of the negated
-    differences. Source: I. Waudby-Smith and A. Ramdas, "Estimating means of bounded random variables by betting",
-    arXiv:2010.09686, theorem 3 and section B.6 (hgKelly).
+    A gambler against the mean m who stakes the share c of the capital on each difference d owns
+    Π (1 - c + c (1 + d) / (1 + m)): a non-negative martingale if the mean is m; so is the average over shares c. It
+    ever reaches 2/α with a probability of at most α/2 (Ville's inequality) and falls in m, so that bisection finds the
+    means that it rules out. The other end is that of the negated differences. Source: I. Waudby-Smith and A. Ramdas,
+    "Estimating means of bounded random variables by betting", arXiv:2010.09686, theorem 3 and section B.6 (hgKelly).
 
     Raises:
         ValueError: a difference is not -1, 0 or 1, or ``alpha`` is not between 0 and 1.

@@ -28,8 +28,16 @@ from dgm.benchmarks.opening import NoSandboxEngine, open_suite
 from dgm.config import Settings
 from dgm.domain import SEED, AgentId, Budget, Evaluate, Split, Usage
 from dgm.errors import UserError
-from dgm.evaluation import certificate as certificates
-from dgm.evaluation.certificate import Certificate, DoesNotHold
+from dgm.evaluation.certificate import (
+    Certificate,
+    DoesNotHold,
+    build_certificate,
+    check_agent,
+    check_logs,
+    check_suite,
+    read_certificate,
+    write_certificate,
+)
 from dgm.evaluation.promotion import FOLDER, choose_accepted, choose_candidates, compute_p_values, level_of
 from dgm.evaluation.schedule import EvaluationProgress, Schedule, enter_agent, first_attempts
 from dgm.meta.seeds import read_seed
@@ -47,43 +55,58 @@ CERTIFICATES = "certificates"
 
 
 def promote(
-    run: str | Path | OpenRun,
-    *agents: str,
+    *run_and_agents: str | Path | OpenRun,
     max_usd: float | None = None,
     workers: int | None = None,
     certificate: str | Path | None = None,
+    verify: str | Path | None = None,
+    benchmark: str | Path | None = None,
+    agent: str | Path | None = None,
     watcher: Watcher | None = None,
-) -> PromotionView:
+) -> PromotionView | CertificateView:
     """Perform a round of promotion: is the best agent better than the one that was promoted last?
 
     Each round makes the tests of later ones stricter, so ask when there is a new best agent. Without one, nothing
     happens. A round that was interrupted is continued.
 
     Args:
-        run: A run.
-        agents: Candidates (default: the best agent), at most promotion.candidates.
+        run_and_agents: A run, and candidates (default: its best agent).
         max_usd: Limit on the cost of this session (default: the rest of the run's).
         workers: Parallel evaluations (default: the run's).
         certificate: Also write the certificate of a promotion to this file.
+        verify: Check this certificate instead, without keys; if a run is named, also with its logs.
+        benchmark: With --verify: compare it with the suite that it was made on.
+        agent: With --verify: compare the promoted agent with the files in this folder.
         watcher: is informed.
 
     Raises:
-        UserError: the run has no promotion tasks, an agent cannot be a candidate, or the money is spent.
+        UserError: the run has no promotion tasks, an agent cannot be a candidate, or there is no certificate.
         Infrastructure: a model does not answer now.
     """
+    performing = {"max_usd": max_usd, "workers": workers, "certificate": certificate}
+    for name, value in ({"benchmark": benchmark, "agent": agent} if verify is None else performing).items():
+        if value is not None:
+            raise UserError(f"has an effect only with{'' if verify is None else 'out'} verify", argument=name)
+    if verify is not None and len(run_and_agents) > 1:
+        raise UserError("a certificate is compared with one run", argument="verify")
+    if verify is not None:
+        return _verify(Path(verify), next(iter(run_and_agents), None), benchmark, agent)
     check_amount("max_usd", max_usd)
     check_workers(workers)
     target = None if certificate is None else Path(certificate)
     if target:
         check_target(target, "certificate")
-    session = watcher or Watcher()
+    if not run_and_agents:
+        raise UserError("name a run")
+    run, *agents = run_and_agents
+    watcher = watcher or Watcher()
     with Run.open(_find(run, write=True), write=True) as search:
         check_unpacked(search.folder)
         check_performed(search)
         if search.kind is not RunKind.SEARCH:
             raise UserError(f"{search.name} is no search; name the search whose agents are to be promoted")
-        before = len(search.tree.promotions.accepted)
-        ending = run_session(lambda: _promote(search, agents, session, max_usd, workers), session)
+        before, names = len(search.tree.promotions.accepted), [str(name) for name in agents]
+        ending = run_session(lambda: _promote(search, names, watcher, max_usd, workers), watcher)
         file = _write_certificates(search)
         if target and file:
             write_durably(target, file.read_bytes())
@@ -94,52 +117,34 @@ def promote(
             run=search.name,
             outcome=outcome,
             promotions=PromotionsView.load(search),
-            gain=certificates.read_certificate(file).test.gain
-            if file and outcome is Outcome.ACCEPTED
-            else None,
+            gain=read_certificate(file).test["gain"] if file and outcome is Outcome.ACCEPTED else None,
             certificate=file,
             ending=ending.message if ending else "",
             exit_code=0 if ending is None else 3 if ending.reason is Reason.LIMIT else 1,
         )
 
 
-def verify_certificate(
-    file: str | Path,
-    *,
-    run: str | Path | OpenRun | None = None,
-    benchmark: str | Path | None = None,
-    agent: str | Path | None = None,
+def _verify(
+    file: Path, run: str | Path | OpenRun | None, benchmark: str | Path | None, agent: str | Path | None
 ) -> CertificateView:
-    """Check a certificate of promotion, without keys, models and sandboxes.
-
-    Args:
-        file: The certificate.
-        run: Also compare it with the logs of the run.
-        benchmark: Also compare it with the suite that it was made on.
-        agent: Also compare the promoted agent with the files in this folder.
-
-    Raises:
-        UserError: there is no certificate, or nothing to compare it with.
-    """
-    checked, path = ["itself"], Path(file)
+    checked = ["itself"]
     try:
-        content = certificates.read_certificate(path)
+        content = read_certificate(file)
         if benchmark is not None:
             suite = open_suite(str(benchmark), NoSandboxEngine())
-            tasks = [task.id for task in suite.tasks(Split.PROMOTION)]
-            certificates.check_world(content, suite=(suite.version, tasks))
+            check_suite(content, suite.version, [task.id for task in suite.tasks(Split.PROMOTION)])
             checked.append(f"suite {suite.name}")
         if agent is not None:
-            certificates.check_world(content, tree=tree_id(read_seed(str(agent))))
+            check_agent(content, tree_id(read_seed(str(agent))))
             checked.append("the agent's files")
         if run is not None:
             with Run.open(_find(run)) as search:
-                certificates.check_world(content, logs=_build(search, content.test.round))
+                check_logs(content, _build(search, content.test["round"]))
             checked.append(f"run {search.name}")
     except DoesNotHold as error:
-        return CertificateView(file=path, problem=error.problem)
+        return CertificateView(file=file, problem=error.problem)
     facts = msgspec.to_builtins(replace(content, verdicts=()))
-    return CertificateView(file=path, holds=True, checked=tuple(checked), certificate=facts)
+    return CertificateView(file=file, holds=True, checked=tuple(checked), certificate=facts)
 
 
 def _find(run: str | Path | OpenRun, *, write: bool = False) -> Path:
@@ -150,7 +155,7 @@ def _build(search: Run, number: int) -> Certificate:
     if not (search.folder / FOLDER / "run.json").exists():
         raise DoesNotHold(f"run {search.name} has no promotion evaluations")
     with Run.open(search.folder / FOLDER) as promotion:
-        return certificates.build_certificate(search, promotion, number)
+        return build_certificate(search, promotion, number)
 
 
 def find_obstacle(run: Run, candidates: Sequence[AgentId], tasks: int, settings: Settings) -> str:
@@ -357,5 +362,5 @@ def _write_certificates(run: Run) -> Path | None:
         if agent is not None:
             file = run.folder / CERTIFICATES / f"round-{number}-agent-{agent}.json"
             if not file.exists():
-                write_durably(file, certificates.write_certificate(_build(run, number)))
+                write_durably(file, write_certificate(_build(run, number)))
     return file

@@ -267,18 +267,20 @@ class Promotions:
         Raises:
             ArchiveCorrupt: the event cannot follow the earlier ones.
         """
-        match event:
-            case PromotionStarted(number, incumbent, candidates):
-                fits = self.open is None and number == len(self.rounds) + 1 and incumbent == self.incumbent
-                if not fits or not candidates or max(candidates) >= agents:
-                    raise ArchiveCorrupt(f"round {number} of promotion cannot begin here")
-                self.rounds.append(event)
-                self.evaluations = evaluations
-            case PromotionDecided(number, accepted):
-                current = self.open
-                if current is None or current.number != number or accepted not in (None, *current.candidates):
-                    raise ArchiveCorrupt(f"round {number} of promotion cannot end here")
-                self.accepted.append(accepted)
+        current = self.open
+        if isinstance(event, PromotionStarted):
+            fits = (
+                event.number == len(self.rounds) + 1 and event.incumbent == self.incumbent and current is None
+            )
+            fits = fits and bool(event.candidates) and max(event.candidates) < agents
+            self.rounds.append(event)
+            self.evaluations = evaluations
+        else:
+            candidates = current.candidates if current and current.number == event.number else ()
+            fits = bool(candidates) and event.accepted in {None, *candidates}
+            self.accepted.append(event.accepted)
+        if not fits:
+            raise ArchiveCorrupt(f"round {event.number} of promotion does not fit here")
 
 
 class Tree:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from dgm import __version__
 from dgm.archive.run import Run
 from dgm.bounded_reading import read_file
-from dgm.domain import AgentId, TaskId, Verdict
+from dgm.domain import TaskId, Verdict
 from dgm.errors import ArchiveCorrupt, UserError
 from dgm.evaluation.promotion import read_pairs
 from dgm.stats import confidence_sequence, promotion_level, sign_test
@@ -57,21 +57,6 @@ class CertifiedRound(_Record, frozen=True):
     digest: str = ""
 
 
-class CertifiedTest(_Record, frozen=True):
-    """The arithmetic of the test; ``gain`` is a confidence sequence for the mean gain of this one pair of agents."""
-
-    round: Number
-    promotions: Number
-    """Promotions in the rounds before."""
-    level: float
-    wins: Number
-    """Tasks that only the promoted agent resolved."""
-    losses: Number
-    p_value: float
-    gain: tuple[float, float]
-    confidence: float
-
-
 class Certificate(_Record, frozen=True):
     """The content of a certificate."""
 
@@ -81,6 +66,8 @@ class Certificate(_Record, frozen=True):
     suite: str
     version: str
     """Digest of the suite's data, with the grader's number."""
+    tasks: Number
+    """Promotion tasks of the suite."""
     alpha: Annotated[float, Meta(gt=0, lt=1)]
     limit: Annotated[int, Meta(ge=1, le=100)]
     """Largest number of candidates in a round."""
@@ -88,10 +75,10 @@ class Certificate(_Record, frozen=True):
     """All rounds up to the one that accepted."""
     incumbent: CertifiedAgent
     accepted: CertifiedAgent
-    tasks: Number
     verdicts: tuple[Pair, ...]
     """Of all promotion tasks, in the suite's order; those without a verdict on both agents do not count."""
-    test: CertifiedTest
+    test: dict[str, Any] = {}
+    """The arithmetic; ``gain`` is a confidence sequence for the mean gain of this one pair of agents."""
     digest: str = ""
     """Over all other fields."""
 
@@ -109,66 +96,66 @@ def build_certificate(search: Run, promotion: Run, number: int) -> Certificate:
     """
     tree, rounds, answers = search.tree, search.tree.promotions.rounds, search.tree.promotions.accepted
     accepted = answers[number - 1] if number <= len(answers) else None
-    _require(accepted is not None, f"round {number} of run {search.name} accepted no agent")
-    assert accepted is not None
+    if accepted is None:
+        raise DoesNotHold(f"round {number} of run {search.name} accepted no agent")
     started, version = rounds[number - 1], promotion.config["versions"]["benchmark"]
-
-    def commit(agent: AgentId) -> str:
-        return tree.agents[agent].commit
-
-    def describe(agent: AgentId) -> CertifiedAgent:
-        return CertifiedAgent(agent, commit(agent), search.repository.tree_of(tree.agents[agent].commit))
+    commits = [agent.commit for agent in tree.agents]
 
     def resolved(verdict: Verdict | None) -> bool | None:
         return None if verdict is None else verdict is Verdict.RESOLVED
 
-    pairs = read_pairs(promotion, search, started.incumbent, accepted)
+    incumbent, promoted = (
+        CertifiedAgent(agent, commits[agent], search.repository.tree_of(commits[agent]))
+        for agent in (started.incumbent, accepted)
+    )
     return complete(
         Certificate(
-            KIND,
-            __version__,
-            Path(search.settings()["benchmark"]).name,
-            version,
-            started.alpha,
-            started.limit,
-            tuple(
+            certificate=KIND,
+            dgm=__version__,
+            suite=Path(search.settings()["benchmark"]).name,
+            version=version,
+            tasks=len(promotion.tree.tasks),
+            alpha=started.alpha,
+            limit=started.limit,
+            rounds=tuple(
                 CertifiedRound(
-                    commit(begun.incumbent),
-                    tuple(map(commit, begun.candidates)),
-                    None if agent is None else commit(agent),
+                    commits[begun.incumbent],
+                    tuple(commits[agent] for agent in begun.candidates),
+                    None if answer is None else commits[answer],
                 )
-                for begun, agent in zip(rounds[:number], answers, strict=False)
+                for begun, answer in zip(rounds[:number], answers, strict=False)
             ),
-            describe(started.incumbent),
-            describe(accepted),
-            len(pairs),
-            tuple((digest_task(version, task), resolved(one), resolved(other)) for task, one, other in pairs),
-            CertifiedTest(0, 0, 0.0, 0, 0, 0.0, (0.0, 0.0), 0.0),
+            incumbent=incumbent,
+            accepted=promoted,
+            verdicts=tuple(
+                (digest_task(version, task), resolved(old), resolved(new))
+                for task, old, new in read_pairs(promotion, search, started.incumbent, accepted)
+            ),
         )
     )
 
 
 def complete(certificate: Certificate) -> Certificate:
     """Return a certificate whose digests and test are computed from its other fields."""
-    alpha, limit = certificate.alpha, certificate.limit
-    digest, rounds = _digest([certificate.suite, certificate.version, alpha, limit]), list[CertifiedRound]()
+    alpha, limit, rounds = certificate.alpha, certificate.limit, list[CertifiedRound]()
+    digest = _digest([certificate.suite, certificate.version, certificate.tasks, alpha, limit])
     for entry in certificate.rounds:
         digest = _digest([digest, replace(entry, digest="")])
         rounds.append(replace(entry, digest=digest))
-    differences = [new - old for _, old, new in certificate.verdicts if None not in (old, new)]  # type: ignore[operator]
-    number, wins, losses = len(rounds), differences.count(1), differences.count(-1)
+    pairs = certificate.verdicts
+    differences = [new - old for _, old, new in pairs if old is not None and new is not None]
+    wins, losses = differences.count(1), differences.count(-1)
     promotions = sum(entry.accepted is not None for entry in rounds[:-1])
-    low, high = confidence_sequence(differences, alpha)
-    test = CertifiedTest(
-        round=number,
-        promotions=promotions,
-        level=promotion_level(alpha, number, promotions, limit),
-        wins=wins,
-        losses=losses,
-        p_value=sign_test(wins, losses),
-        gain=(round(low, GAIN_DIGITS), round(high, GAIN_DIGITS)),
-        confidence=1 - alpha,
-    )
+    test = {
+        "round": len(rounds),
+        "promotions": promotions,
+        "level": promotion_level(alpha, len(rounds), promotions, limit),
+        "wins": wins,
+        "losses": losses,
+        "p_value": sign_test(wins, losses),
+        "gain": [round(end, GAIN_DIGITS) for end in confidence_sequence(differences, alpha)],
+        "confidence": 1 - alpha,
+    }
     unsealed = replace(certificate, rounds=tuple(rounds), test=test, digest="")
     return replace(unsealed, digest=_digest(unsealed))
 
@@ -207,7 +194,7 @@ def read_certificate(file: Path) -> Certificate:
     except ValueError as error:
         raise DoesNotHold(str(error)) from error
     _require(write_certificate(certificate) == data, "a key stands twice, or its form was changed")
-    _require(certificate.test.p_value <= certificate.test.level, "the p-value is above the level")
+    _require(certificate.test["p_value"] <= certificate.test["level"], "the p-value is above the level")
     return certificate
 
 
@@ -239,40 +226,29 @@ def _check_equal(stated: Certificate, computed: Certificate) -> None:
 
     def compare(one: Any, other: Any, place: str) -> None:  # noqa: ANN401  (any JSON)
         if isinstance(one, dict) and isinstance(other, dict):
-            for key in other:
-                compare(one[key], other[key], f"{place}.{key}".lstrip("."))
+            for key in {**other, **one}:
+                compare(one.get(key), other.get(key), f"{place}.{key}".lstrip("."))
         else:
             _require(one == other, f"{place} is {one}, and should be {other}"[:300])
 
     compare(msgspec.to_builtins(stated), msgspec.to_builtins(computed), "")
 
 
-def check_world(
-    certificate: Certificate,
-    *,
-    suite: tuple[str, Sequence[TaskId]] | None = None,
-    tree: str | None = None,
-    logs: Certificate | None = None,
-) -> None:
-    """Compare a certificate with what the reader has.
+def check_suite(certificate: Certificate, version: str, tasks: Sequence[TaskId]) -> None:
+    """Check that a certificate is of all promotion tasks of a suite of this version, else raise ``DoesNotHold``."""
+    _require(certificate.version == version, f"it is of suite {certificate.version}, not {version}")
+    known = [digest_task(version, task) for task in tasks]
+    _require([task for task, *_ in certificate.verdicts] == known, "its tasks are not those of the suite")
 
-    Args:
-        certificate: from ``read_certificate``.
-        suite: its version and promotion tasks.
-        tree: git's id of the promoted agent's files.
-        logs: the certificate that the run's logs give; another version of dgm may have written the first.
 
-    Raises:
-        DoesNotHold: something differs.
-    """
-    if suite is not None:
-        version, tasks = suite
-        _require(certificate.version == version, f"it is of suite {certificate.version}, not {version}")
-        known = [digest_task(version, task) for task in tasks]
-        _require([task for task, *_ in certificate.verdicts] == known, "its tasks are not those of the suite")
-    _require(tree in (None, certificate.accepted.tree), "the folder has other files than the promoted agent")
-    if logs is not None:
-        _check_equal(certificate, complete(replace(logs, dgm=certificate.dgm)))
+def check_agent(certificate: Certificate, tree: str) -> None:
+    """Check that git's id of an agent's files is the promoted agent's, else raise ``DoesNotHold``."""
+    _require(tree == certificate.accepted.tree, "the folder has other files than the promoted agent")
+
+
+def check_logs(certificate: Certificate, logs: Certificate) -> None:
+    """Check that a run's logs give this certificate, whichever dgm wrote it, else raise ``DoesNotHold``."""
+    _check_equal(certificate, complete(replace(logs, dgm=certificate.dgm)))
 
 
 def _require(condition: bool, message: str) -> None:

@@ -118,6 +118,11 @@ def points(difference: float) -> str:
     return f"{100 * difference:+.1f}"
 
 
+def gain(ends: Sequence[float]) -> str:
+    """Return ``+12.0 to +61.5 points (confidence sequence)``."""
+    return f"{points(ends[0])} to {points(ends[1])} points (confidence sequence)"
+
+
 def promotions(view: PromotionsView) -> str:
     """Return ``agent 7 is certified: 1 promotion in 3 rounds, the chance of any false one is at most 0.05``."""
     certified = (

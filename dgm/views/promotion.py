@@ -53,7 +53,7 @@ class Outcome(StrEnum):
 
     ACCEPTED = "accepted"
     NOT_YET = "not yet"
-    NOTHING_NEW = "nothing new"
+    NOTHING_NEW = "no new best agent"
     """No round was performed: the best agent is certified, not evaluated, or was compared before."""
     UNFINISHED = "unfinished"
 

@@ -52,7 +52,7 @@ def test_the_better_child_is_promoted_once_paid_once_and_certified(program, suit
 
     calls = len(server.requests)
     again = dgm.json("promote", "gated", "--certificate", tmp_path / "here.json")
-    assert (again["outcome"], len(server.requests)) == ("nothing new", calls)
+    assert (again["outcome"], len(server.requests)) == ("no new best agent", calls)
     assert "incumbent" in dgm("promote", "gated", "1", code=2).stderr
     assert "agent 1 is certified" in dgm("report", "gated").stdout
 

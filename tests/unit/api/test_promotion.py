@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dgm.api.promotion import find_obstacle, perform_due_round, verify_certificate
+from dgm.api.promotion import find_obstacle, perform_due_round, promote
 from dgm.api.watcher import Watcher
 from dgm.archive.events import PromotionDecided, PromotionStarted
 from dgm.archive.run import Run
@@ -69,8 +69,8 @@ def test_a_round_that_is_due_is_decided_charged_and_certified_and_none_follows_w
     assert perform(search) is None
     assert search.tree.seq == seq
     (file,) = (search.folder / "certificates").iterdir()
-    assert verify_certificate(file, run=search.folder).holds
-    assert verify_certificate(file).certificate["test"]["wins"] == 8
+    assert promote(search.folder, verify=file).holds
+    assert promote(verify=file).certificate["test"]["wins"] == 8
 
 
 def test_a_gain_that_may_be_luck_is_not_accepted_and_not_asked_about_again(search):
@@ -116,6 +116,22 @@ def test_a_certificate_of_another_run_does_not_hold_against_this_one(search, tmp
     perform(search)
     (file,) = (search.folder / "certificates").iterdir()
     other = make_run(tmp_path / "other", SETTINGS, ["+"])
-    assert "no promotion evaluations" in verify_certificate(file, run=other).problem
+    assert "no promotion evaluations" in promote(other, verify=file).problem
     with pytest.raises(UserError, match="name the file of a certificate"):
-        verify_certificate(tmp_path / "missing.json")
+        promote(verify=tmp_path / "missing.json")
+
+
+@pytest.mark.parametrize(
+    ("words", "options", "problem"),
+    [
+        ((), {}, "name a run"),
+        (("run",), {"benchmark": "starter"}, "^benchmark: has an effect only with verify"),
+        (("run",), {"verify": "c.json", "max_usd": 1.0}, "^max_usd: has an effect only without verify"),
+        (("run", "1"), {"verify": "c.json"}, "^verify: a certificate is compared with one run"),
+        (("run",), {"max_usd": -1.0}, "^max_usd: "),
+        (("run",), {"certificate": "/nowhere/c.json"}, "^certificate: "),
+    ],
+)
+def test_wrong_arguments_are_named(words, options, problem):
+    with pytest.raises(UserError, match=problem):
+        promote(*words, **options)

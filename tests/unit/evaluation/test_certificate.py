@@ -15,9 +15,10 @@ from dgm.evaluation.certificate import (
     Certificate,
     CertifiedAgent,
     CertifiedRound,
-    CertifiedTest,
     DoesNotHold,
-    check_world,
+    check_agent,
+    check_logs,
+    check_suite,
     complete,
     digest_task,
     read_certificate,
@@ -51,7 +52,6 @@ def build():
             verdicts=tuple(
                 (digest_task(VERSION, task), *pair) for task, pair in zip(TASKS, outcomes, strict=True)
             ),
-            test=CertifiedTest(0, 0, 0.0, 0, 0, 0.0, (0.0, 0.0), 0.0),
         )
     )
 
@@ -65,11 +65,13 @@ def read(tmp_path, data):
 def test_a_certificate_holds_and_says_what_its_verdicts_give(tmp_path):
     certificate = read(tmp_path, write_certificate(build()))
     test = certificate.test
-    assert (test.round, test.promotions, test.wins, test.losses) == (3, 1, 18, 1)
-    assert test.p_value == 20 / 2**19
-    assert test.p_value <= test.level == pytest.approx(0.05 / 12 / 6 / 2 / 4)
-    assert 0 < test.gain[0] < 17 / 23 < test.gain[1]
-    check_world(certificate, suite=(VERSION, TASKS), tree="b" * 40, logs=replace(build(), dgm="2.0"))
+    assert [test[name] for name in ("round", "promotions", "wins", "losses")] == [3, 1, 18, 1]
+    assert test["p_value"] == 20 / 2**19
+    assert test["p_value"] <= test["level"] == pytest.approx(0.05 / 12 / 6 / 2 / 4)
+    assert 0 < test["gain"][0] < 17 / 23 < test["gain"][1]
+    check_suite(certificate, VERSION, TASKS)
+    check_agent(certificate, "b" * 40)
+    check_logs(certificate, replace(build(), dgm="2.0"))
 
 
 def seal(content):
@@ -125,7 +127,7 @@ def test_a_forged_certificate_does_not_hold(tmp_path, change, problem, sealed):
     change(content)
     data = seal(content) if sealed else msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n"
     with pytest.raises(DoesNotHold, match=problem if sealed else None) as caught:
-        check_world(read(tmp_path, data), tree="b" * 40)
+        check_agent(read(tmp_path, data), "b" * 40)
     assert "\n" not in str(caught.value)
 
 
@@ -136,11 +138,11 @@ def test_one_that_is_forged_in_all_parts_does_not_fit_the_suite_nor_the_logs(tmp
     forged = complete(replace(build(), verdicts=tuple(verdicts)))
     certificate = read(tmp_path, write_certificate(forged))
     with pytest.raises(DoesNotHold, match="verdicts is"):
-        check_world(certificate, logs=build())
+        check_logs(certificate, build())
     with pytest.raises(DoesNotHold, match="not those of the suite"):
-        check_world(certificate, suite=(VERSION, TASKS[::-1]))
+        check_suite(certificate, VERSION, TASKS[::-1])
     with pytest.raises(DoesNotHold, match="of suite 1-abc"):
-        check_world(certificate, suite=("1-abd", TASKS))
+        check_suite(certificate, "1-abd", TASKS)
 
 
 def test_a_test_that_misses_its_level_certifies_nothing(tmp_path):
