@@ -181,12 +181,15 @@ async def _probe(
     )
 
 
-def read_probe_suites(names: Sequence[str], tasks: Sequence[str]) -> Sequence[ProbeSuite]:
+def read_probe_suites(
+    names: Sequence[str], tasks: Sequence[str], argument: str = "tasks"
+) -> Sequence[ProbeSuite]:
     """Return the suites of probes that hold the named tasks; all of them without a task.
 
     Args:
         names: names or folders of suites; empty: the shipped ones.
         tasks: names of probes.
+        argument: the parameter that named them.
 
     Raises:
         UserError: a suite is none of probes, or no suite has a task.
@@ -195,11 +198,11 @@ def read_probe_suites(names: Sequence[str], tasks: Sequence[str]) -> Sequence[Pr
     for task in tasks:
         if not any(task in suite.probes for suite in suites):
             if len(suites) == 1:
-                select_tasks(suites[0].benchmark, None, [task])
+                select_tasks(suites[0].benchmark, None, [task], argument)
             where = " or ".join(suite.benchmark.name for suite in suites)
             raise UserError(
                 f"no probe {task!r} in {where}",
-                argument="tasks",
+                argument=argument,
                 hint=Hint("all probes", "benchmark show", (suites[0].name,)),
             )
     return [suite for suite in suites if not tasks or {*tasks} & suite.probes.keys()]

@@ -3,7 +3,10 @@
 import pytest
 
 import dgm
+from dgm.config import Settings
+from dgm.domain import Entry
 from dgm.errors import UserError
+from tests.support.runs.builder import RunBuilder, create_run, make_config
 from tests.support.runs.made import make_run
 from tests.support.runs.probed import make_probes
 from tests.support.suite_on_disk import make_suite
@@ -51,3 +54,39 @@ def test_an_agent_that_failed_is_exported_only_on_request(archive, tmp_path):
     assert refused.value.argument == "allow_failed_probes"
     assert not (tmp_path / "failed").exists()
     assert dgm.export("one", 1, tmp_path / "failed", allow_failed_probes=True).probes == "failed"
+
+
+@pytest.mark.parametrize(
+    ("words", "options", "argument", "problem"),
+    [
+        ([], {}, "", "none is given"),
+        ([], {"probe": "a", "command": "true"}, "command", "only one"),
+        ([], {"probe": "feeds"}, "probe", "feeds"),
+        ([], {"task": "ledger"}, "task", "ledger is not in 'starter'"),
+        ([], {"task": "a", "suite": ["probes"]}, "suite", "only with a probe"),
+        ([], {"command": "true", "model": "offline"}, "model", "no model is called"),
+        ([], {"command": " "}, "command", "is empty"),
+        ([], {"command": "true", "attempts": 2}, "attempts", "even"),
+        ([9], {"command": "true"}, "", "no agent '9'"),
+    ],
+)
+def test_a_wrong_criterion_is_named(archive, words, options, argument, problem):
+    with pytest.raises(UserError) as refused:
+        dgm.bisect("one", *words, **options)
+    assert (refused.value.argument, problem in refused.value.problem) == (argument, True), refused.value
+    assert not [*archive.rglob("bisect*"), *archive.rglob("probe*")]
+
+
+def test_recorded_attempts_decide_without_a_model(archive):
+    settings, contract = Settings(model="offline"), '[agent]\ncommand = ["true"]\ncheck = ["true"]\n'
+    with create_run(archive / "line", make_config(settings), settings.budget.budget(), ()) as run:
+        for number in range(2):
+            files = {"agent.toml": Entry(contract.encode()), "notes": Entry(b"%d\n" % number)}
+            RunBuilder(run).bear(files, range(number))
+    probe = "feeds-give-up-too-early"
+    version = dgm.benchmark_show("probes").version.rpartition("-")[2][:8]
+    make_probes(archive / "line", {0: {probe: "++"}, 1: {probe: "-!!"}}, name=f"probe-probes-{version}")
+    found = dgm.bisect("line", 1, probe=probe)
+    assert (found.ending, found.last_passing, found.first_failing, found.exit_code) == ("found", 0, 1, 0)
+    assert "-0\n+1\n" in found.patch
+    assert dgm.bisect("line", 0, probe=probe).exit_code == 1
