@@ -40,6 +40,8 @@ MOST_RUNS = 40
 """Maximum number of runs that are read, the newest first."""
 FEWEST = 2
 """Number of evaluations from which their mean cost is an estimate."""
+FEWEST_PAIRS = 10
+"""Number of pairs of the seed's attempts from which their noise is an estimate."""
 SIMULATED = 400
 """Maximum number of evaluations of the simulated search that gives the number of children."""
 _UNREADABLE = (DgmError, OSError, ValueError, KeyError, TypeError, AttributeError)
@@ -120,7 +122,7 @@ class PlanView(View):
     seed: TallyView | None
     """The seed's first attempts at the search tasks in earlier runs, each task once; None if there are none."""
     noise: NoiseView | None
-    """None if no task was attempted twice."""
+    """None with fewer than ``FEWEST_PAIRS`` pairs of attempts at one task."""
     promotion: TestPlan | None
     """The first round; None if the suite has no promotion tasks."""
     holdout: TestPlan | None
@@ -293,13 +295,13 @@ class _Past:
         return TallyView.of(Tally(resolved, len(newest) - resolved)) if newest else None
 
     def noise(self, tasks: int) -> NoiseView | None:
-        """Return how often two attempts of the seed at one task differ.
+        """Return how often two attempts of the seed at one task differ; None if there are too few.
 
         Runs are independent, so the difference between two pass rates over n tasks with a share d of differing pairs
         has the standard deviation √(d / n).
         """
         pairs = [pair for verdicts in self._seed_verdicts.values() for pair in combinations(verdicts[:5], 2)]
-        if not pairs:
+        if len(pairs) < FEWEST_PAIRS:
             return None
         differing = sum(first is not second for first, second in pairs)
         spread = (differing / len(pairs) / tasks) ** 0.5 if tasks else 0.0

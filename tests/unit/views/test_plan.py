@@ -122,13 +122,16 @@ def test_costs_of_other_runs_are_a_fallback(archive, recorded, usd, basis):
 
 
 def test_the_seed_and_its_noise_come_from_runs_with_its_source(archive):
-    record_run(archive / "first", [(0, Verdict.RESOLVED), (1, Verdict.UNRESOLVED)])
-    record_run(archive / "second", [(0, Verdict.UNRESOLVED), (1, Verdict.UNRESOLVED)])
+    record_run(archive / "first", [(task, Verdict.UNRESOLVED) for task in range(10)])
+    assert plan().noise is None
+    record_run(
+        archive / "second", [(task, (Verdict.RESOLVED, Verdict.UNRESOLVED)[task < 6]) for task in range(10)]
+    )
     view = plan()
-    assert (view.seed.resolved, view.seed.n) in [(0, 2), (1, 2)]
-    assert (view.noise.pairs, view.noise.differing) == (2, 1)
-    assert view.noise.rate_spread == pytest.approx((0.5 / 10) ** 0.5)
-    assert view.holdout.lost == 0.25
+    assert (view.seed.resolved, view.seed.n) in [(0, 10), (4, 10)]
+    assert (view.noise.pairs, view.noise.differing) == (10, 4)
+    assert view.noise.rate_spread == pytest.approx((0.4 / 10) ** 0.5)
+    assert view.holdout.lost == 0.2
     assert plan("seed_agent=solid").seed is None
 
 

@@ -104,6 +104,14 @@ def test_a_fix_is_not_lost_to_artefacts_that_make_the_patch_too_long():
     assert left.files.keys() == fits.keys()
 
 
+def test_a_patch_of_the_limits_length_is_read_and_a_longer_one_is_not():
+    after = {**BEFORE, **FIX, "out.bin": Entry(os.urandom(30_000))}
+    patch = fit_patch(BEFORE, {**BEFORE, **FIX}, 20_000).patch
+    assert fit_patch(BEFORE, after, len(patch)).patch == patch
+    with pytest.raises(AgentFault, match=f"{len(patch)} bytes; {len(patch) - 1} are allowed"):
+        fit_patch(BEFORE, after, len(patch) - 1)
+
+
 def test_a_tracked_file_that_grew_too_large_is_still_refused():
     with pytest.raises(AgentFault, match="are allowed"):
         fit_patch(BEFORE, {**BEFORE, "tracked.log": Entry(os.urandom(30_000))}, 20_000)
