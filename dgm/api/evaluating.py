@@ -127,6 +127,8 @@ class EvaluationRequest:
     """True if the folder's name contains the model."""
     pairs: Sequence[tuple[str, TaskId]] | None = None
     """Only these pairs of an agent's key and a task; None: every agent on every task."""
+    unchanged: Run | None = None
+    """The run whose benchmark this is, unchanged since the run began; None: another, or one that the user named."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Further facts that must be the same in all sessions."""
     choose: ChooseEvaluations | None = None
@@ -299,6 +301,7 @@ def make_request(
         settings=build_settings(run, chosen, watcher),
         chosen=chosen,
         named_model=bool(chosen.model),
+        unchanged=run if chosen.benchmark is None else None,
     )
 
 
@@ -358,6 +361,8 @@ async def prepare(request: EvaluationRequest, watcher: Watcher) -> EvaluationSes
     packages = _common_packages(request.contestants)
     with watcher.step("opening the benchmark and its sandboxes"):
         parts = assemble.parts_of(settings)
+    if request.unchanged:
+        assemble.check_benchmark(request.unchanged, parts)
     tasks = select_tasks(parts.benchmark, request.chosen.split, request.chosen.tasks)
     folder = request.folder(parts.benchmark.name)
     plan = {
