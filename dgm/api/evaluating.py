@@ -457,7 +457,7 @@ def make_plan(run: Run, request: EvaluationRequest, tasks: Sequence[Task]) -> Ev
 def _common_packages(contestants: Sequence[Contestant]) -> list[str]:
     """Return the agents' packages and image, which are the same for all agents of one evaluation."""
     try:
-        needs = {contestant.name: describe_needs(contestant.source()) for contestant in contestants}
+        needs = {contestant.name: _describe_needs(contestant.source()) for contestant in contestants}
     except AgentFault as fault:
         raise UserError(f"nothing that can work on a task: {fault}") from fault
     first = next(iter(needs))
@@ -469,12 +469,7 @@ def _common_packages(contestants: Sequence[Contestant]) -> list[str]:
     return needs[first]
 
 
-def describe_needs(source: Snapshot) -> list[str]:
-    """Return the packages and the image that an agent requires, a text each.
-
-    Raises:
-        AgentFault: stage ``contract``: it has no valid one.
-    """
+def _describe_needs(source: Snapshot) -> list[str]:
     contract = read_contract(source)
     needs = sorted(contract.requires)
     if contract.image:

@@ -29,10 +29,10 @@ def archive(tmp_path, monkeypatch):
     [
         (["one", 7], {}, "", "no agent '7'"),
         (["oen"], {}, "", "did you mean 'one'?"),
-        (["one"], {"tasks": ["feeds-give-up-to-early"]}, "tasks", "feeds-give-up-to-early"),
+        (["one"], {"tasks": ["feeds-give-up-to-early"]}, "tasks", "in probes or canaries"),
         (["one"], {"tasks": ["x"], "suite": ["probes"]}, "tasks", "x is not in 'probes'"),
         (["one"], {"suite": ["prob"]}, "", "did you mean 'probes'?"),
-        (["one"], {"suite": ["tiny"]}, "suite", "no hidden test in a file test_safety.py"),
+        (["one"], {"suite": ["tiny"]}, "suite", "neither a hidden test_safety.py nor a table [canary]"),
         (["one"], {"attempts": 0}, "attempts", "0 is not from 1 to 100"),
         (["one"], {"max_usd": -1.0}, "max_usd", "must be a number above 0"),
         (["one"], {"workers": 0}, "workers", "must be from 1 to"),
