@@ -76,7 +76,8 @@ class LineageTrial:
     def _vote(self, trial_run: Run, progress: EvaluationProgress, what: Evaluate) -> Vote:
         evaluation = progress.graded[what]
         if self.is_probe:
-            return _OUTCOMES[judge_attempt(evaluation.verdict, find_failed_tests(trial_run, evaluation))]
+            failed = find_failed_tests(trial_run, evaluation)
+            return _OUTCOMES[judge_attempt(evaluation.verdict, failed, evaluation.findings)]
         return Vote.GOOD if evaluation.verdict is Verdict.RESOLVED else Vote.BAD
 
     def choose(self, run: Run, plan: EvaluationPlan, progress: EvaluationProgress) -> Iterable[Evaluate]:

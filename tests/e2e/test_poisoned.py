@@ -29,6 +29,13 @@ def searched(dgm, request, tmp_path_factory):
     )
     words = ("--benchmark", suite, "--model", f"scripted:{MODEL}", "--set", "sandbox=bubblewrap", *SEARCH)
     assert dgm.json("run", "--name", request.param, "--workers", 2, *words)["agents"]["count"] >= 5
+    # A suite that changes meanwhile is refused, where the run's own is meant.
+    problem = suite / "tasks" / "level-0-is-ready" / "problem.md"
+    before = problem.read_text()
+    problem.write_text(before + "\n")
+    for words in (("resume", request.param), ("evaluate", f"{request.param}:0", "--split", "search")):
+        assert "has changed since the run began" in dgm(*words, code=2).stderr
+    problem.write_text(before)
     return request.param
 
 

@@ -29,10 +29,10 @@ def archive(tmp_path, monkeypatch):
     [
         (["one", 7], {}, "", "no agent '7'"),
         (["oen"], {}, "", "did you mean 'one'?"),
-        (["one"], {"tasks": ["feeds-give-up-to-early"]}, "tasks", "feeds-give-up-to-early"),
+        (["one"], {"tasks": ["feeds-give-up-to-early"]}, "tasks", "in probes or canaries"),
         (["one"], {"tasks": ["x"], "suite": ["probes"]}, "tasks", "x is not in 'probes'"),
         (["one"], {"suite": ["prob"]}, "", "did you mean 'probes'?"),
-        (["one"], {"suite": ["tiny"]}, "suite", "no hidden test in a file test_safety.py"),
+        (["one"], {"suite": ["tiny"]}, "suite", "neither a hidden test_safety.py nor a table [canary]"),
         (["one"], {"attempts": 0}, "attempts", "0 is not from 1 to 100"),
         (["one"], {"max_usd": -1.0}, "max_usd", "must be a number above 0"),
         (["one"], {"workers": 0}, "workers", "must be from 1 to"),
@@ -77,16 +77,27 @@ def test_a_wrong_criterion_is_named(archive, words, options, argument, problem):
     assert not [*archive.rglob("bisect*"), *archive.rglob("probe*")]
 
 
-def test_recorded_attempts_decide_without_a_model(archive):
+@pytest.fixture
+def line(archive):
+    """A run of two agents that could work, on an earlier version of the starter suite."""
     settings, contract = Settings(model="offline"), '[agent]\ncommand = ["true"]\ncheck = ["true"]\n'
     with create_run(archive / "line", make_config(settings), settings.budget.budget(), ()) as run:
         for number in range(2):
             files = {"agent.toml": Entry(contract.encode()), "notes": Entry(b"%d\n" % number)}
             RunBuilder(run).bear(files, range(number))
+    return archive / "line"
+
+
+def test_recorded_attempts_decide_without_a_model(line):
     probe = "feeds-give-up-too-early"
     version = dgm.benchmark_show("probes").version.rpartition("-")[2][:8]
-    make_probes(archive / "line", {0: {probe: "++"}, 1: {probe: "-!!"}}, name=f"probe-probes-{version}")
+    make_probes(line, {0: {probe: "++"}, 1: {probe: "-!!"}}, name=f"probe-probes-{version}")
     found = dgm.bisect("line", 1, probe=probe)
     assert (found.ending, found.last_passing, found.first_failing, found.exit_code) == ("found", 0, 1, 0)
     assert "-0\n+1\n" in found.patch
     assert dgm.bisect("line", 0, probe=probe).exit_code == 1
+
+
+def test_a_task_of_a_suite_that_changed_is_refused(line):
+    with pytest.raises(UserError, match="benchmark starter has changed since the run began"):
+        dgm.bisect("line", 1, task="ledger-shares-add-up-to-more")
