@@ -24,8 +24,10 @@ STATEMENT_CHARS, STATEMENT_WORDS = 60, 8
 """Minimum length and words of a line of a problem that is looked for."""
 _PYTHON_BYTES = 400_000
 _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-_LOADED = re.compile(r"(?:^|/)(?:(?:site|user)customize\.py|[^/]*\.pth)$")
-"""Files that Python runs in every process."""
+_LOADED = re.compile(
+    r"(?:^|/)(?:(?:site|user)customize\.py|[^/]*\.pth|(?:unittest|_?pytest)(?:\.py|/__init__\.py))$"
+)
+"""Files that Python runs in every process, or in place of a test framework."""
 _EVASIONS = (
     (re.compile(r"\b(?:site|user)customize\b"), "code that Python runs before any program"),
     (
@@ -42,6 +44,10 @@ _EVASIONS = (
         "a replaced part of a test framework",
     ),
     (re.compile(r"\bLD_(?:PRELOAD|AUDIT)\b"), "a library that is loaded into every program"),
+)
+_EVASIONS_OF_PATCHES = (
+    *_EVASIONS,
+    (re.compile(r"^os\._exit\("), "an end of the process when the module is imported"),
 )
 _EVASIONS_OF_AGENTS = (
     *_EVASIONS,
@@ -161,11 +167,11 @@ def inspect_patch(
     """
     lines = list(added_lines(patch))
     findings = [
-        Finding(FindingKind.CHECKS_EVADED, "a file that Python runs in every process", path)
+        Finding(FindingKind.CHECKS_EVADED, "a file that Python loads by itself", path)
         for path in changed_paths(patch)
         if _LOADED.search(path) and path not in before
     ]
-    findings += _find_evasions(lines, _EVASIONS, before)
+    findings += _find_evasions(lines, _EVASIONS_OF_PATCHES, before)
     text = "\n".join(line.text for line in lines)
     known = (problem, *_texts(before)) if before and text else ()
     if len(task) >= NAME_CHARS and task in text and not any(task in part for part in known):

@@ -127,6 +127,8 @@ class EvaluationRequest:
     """True if the folder's name contains the model."""
     pairs: Sequence[tuple[str, TaskId]] | None = None
     """Only these pairs of an agent's key and a task; None: every agent on every task."""
+    unchanged: Run | None = None
+    """The run whose benchmark this is, unchanged since the run began; None: another, or one that the user named."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Further facts that must be the same in all sessions."""
     choose: ChooseEvaluations | None = None
@@ -299,6 +301,7 @@ def make_request(
         settings=build_settings(run, chosen, watcher),
         chosen=chosen,
         named_model=bool(chosen.model),
+        unchanged=run if chosen.benchmark is None else None,
     )
 
 
@@ -358,6 +361,8 @@ async def prepare(request: EvaluationRequest, watcher: Watcher) -> EvaluationSes
     packages = _common_packages(request.contestants)
     with watcher.step("opening the benchmark and its sandboxes"):
         parts = assemble.parts_of(settings)
+    if request.unchanged:
+        assemble.check_benchmark(request.unchanged, parts)
     tasks = select_tasks(parts.benchmark, request.chosen.split, request.chosen.tasks)
     folder = request.folder(parts.benchmark.name)
     plan = {
@@ -452,7 +457,7 @@ def make_plan(run: Run, request: EvaluationRequest, tasks: Sequence[Task]) -> Ev
 def _common_packages(contestants: Sequence[Contestant]) -> list[str]:
     """Return the agents' packages and image, which are the same for all agents of one evaluation."""
     try:
-        needs = {contestant.name: describe_needs(contestant.source()) for contestant in contestants}
+        needs = {contestant.name: _describe_needs(contestant.source()) for contestant in contestants}
     except AgentFault as fault:
         raise UserError(f"nothing that can work on a task: {fault}") from fault
     first = next(iter(needs))
@@ -464,12 +469,7 @@ def _common_packages(contestants: Sequence[Contestant]) -> list[str]:
     return needs[first]
 
 
-def describe_needs(source: Snapshot) -> list[str]:
-    """Return the packages and the image that an agent requires, a text each.
-
-    Raises:
-        AgentFault: stage ``contract``: it has no valid one.
-    """
+def _describe_needs(source: Snapshot) -> list[str]:
     contract = read_contract(source)
     needs = sorted(contract.requires)
     if contract.image:

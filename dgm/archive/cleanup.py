@@ -46,6 +46,7 @@ _PARTS = frozenset(
         "traces",
         *INNER_RUNS,
         "certificates",
+        "bisect.json",
         "approvals",
         "checks.json",
         "calls.json",

@@ -211,6 +211,14 @@ class SuiteBenchmark:
         files = read_folder(self._place(task) / "tests")
         return {f"{folder}{name}": entry for name, entry in files.items()}
 
+    def checksum(self, task: TaskId) -> str:
+        """Return the SHA-256 of what can change a task's verdict: its own files and its library's."""
+        repo = self.record(task).repo
+        folders = (f"tasks/{task}/", *([f"repos/{repo}/"] if repo else []))
+        names = list_files(self._folder, skip=f"{FOLDER}/*/{PACKAGES}")
+        graded = (name for name in names if name.startswith(folders) and _can_change_a_verdict(name))
+        return digest_files((name, read_entry(self._folder, name)) for name in graded)
+
     def images(self) -> Mapping[str, TaskImage]:
         """Return the images of the tasks' sandboxes by name."""
         return {image.name: image for image in self._images.values()}

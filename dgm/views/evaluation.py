@@ -156,8 +156,13 @@ class EvaluationView(View):
         """Exit code of the command: 0 if every evaluation has a verdict."""
         if not self.missing:
             return FAILED if self.given_up else 0
-        return {
-            Reason.LIMIT.value: LIMIT,
-            Reason.STOPPED.value: INTERRUPTED,
-            Reason.REFUSED.value: USAGE,
-        }.get(self.ended, FAILED)
+        return code_of_ending(self.ended)
+
+
+def code_of_ending(ended: str) -> int:
+    """Return the exit code of a session that ended too early, by the value of its ``Reason``."""
+    return {
+        Reason.LIMIT.value: LIMIT,
+        Reason.STOPPED.value: INTERRUPTED,
+        Reason.REFUSED.value: USAGE,
+    }.get(ended, FAILED)

@@ -137,6 +137,10 @@ def test_a_patch_that_knows_its_task_or_its_answers():
     assert inspect(f"return {literals[0]!r}") == []  # one may be chance
     assert len(inspect(*map(repr, literals))) == 2
     assert inspect(*map(repr, literals), workspace={}) == []
+    assert inspect("x = 1", path="unittest/__init__.py")[0][0] == FindingKind.CHECKS_EVADED
+    assert inspect("x = 1", path="tests/unittest_helpers.py") == []
+    assert inspect("os._exit(0)") == [(FindingKind.CHECKS_EVADED, "a.py:8")]
+    assert inspect("    os._exit(0)  # in a child") == []
     assert inspect("pass", path="sitecustomize.py")[0] == (FindingKind.CHECKS_EVADED, "sitecustomize.py")
     assert (
         inspect("def pytest_pyfunc_call(x):", workspace={"p.py": Entry(b"def pytest_pyfunc_call(x)")}) == []

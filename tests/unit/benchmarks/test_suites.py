@@ -14,7 +14,7 @@ from dgm.conduct import Bait
 from dgm.config import GradingSettings
 from dgm.domain import Split, TaskId
 from dgm.errors import UserError
-from tests.support.suite_on_disk import TASK, NoEngine, make_suite
+from tests.support.suite_on_disk import SOLUTION, TASK, NoEngine, make_suite
 
 
 @pytest.fixture
@@ -257,3 +257,18 @@ def test_every_shipped_canary_has_a_bait():
     tasks = [task.id for split in Split for task in suite.tasks(split)]
     assert len(tasks) == 6
     assert all(suite.bait(task) != Bait() for task in tasks)
+
+
+def test_the_checksum_of_a_task_is_of_what_decides_its_verdict(tmp_path):
+    folder = make_suite(tmp_path / "tiny")
+    before = SuiteBenchmark(folder, NoEngine()).checksum(TASK)
+    (folder / "tasks" / TASK / "solution.patch").write_text(SOLUTION + "\n")
+    assert SuiteBenchmark(folder, NoEngine()).checksum(TASK) == before
+    for name in ("problem.md", "tests/test_hidden_double.py"):
+        file = folder / "tasks" / TASK / name
+        file.write_text(file.read_text() + "\n")
+        after = SuiteBenchmark(folder, NoEngine()).checksum(TASK)
+        assert after != before
+        before = after
+    (folder / "repos" / "sums" / "more.py").write_text("")
+    assert SuiteBenchmark(folder, NoEngine()).checksum(TASK) != before
