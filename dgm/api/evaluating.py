@@ -39,7 +39,7 @@ from dgm.archive.lock import machine_name
 from dgm.archive.run import Run
 from dgm.archive.snapshots import tree_id
 from dgm.benchmarks.opening import make_paths_absolute
-from dgm.config import Settings
+from dgm.config import ConductSettings, Settings
 from dgm.domain import Agent, Evaluate, Snapshot, Split, Task, TaskId
 from dgm.errors import AgentFault, Hint, UserError
 from dgm.evaluation.predictions import (
@@ -68,7 +68,17 @@ from dgm.views.evaluation import EvaluationView
 from dgm.worker.agent_check import rehearse
 
 MAX_ATTEMPTS = 100
-SETTABLE = ("models", "providers", "limits", "benchmarks", "grading", "workers", "sandbox", "scale")
+SETTABLE = (
+    "models",
+    "providers",
+    "limits",
+    "benchmarks",
+    "grading",
+    "conduct",
+    "workers",
+    "sandbox",
+    "scale",
+)
 NO_MODEL = "none"
 GRADED = "predictions"
 """Operator of the entry that stands for predictions."""
@@ -375,6 +385,12 @@ async def prepare(request: EvaluationRequest, watcher: Watcher) -> EvaluationSes
         "limits": settings.limits.model_dump(mode="json"),
         "benchmarks": settings.benchmarks.model_dump(mode="json"),
         "grading": settings.grading.model_dump(mode="json"),
+        # Earlier evaluations have no such key.
+        **(
+            {}
+            if settings.conduct == ConductSettings()
+            else {"conduct": settings.conduct.model_dump(mode="json")}
+        ),
         **request.facts,
     }
     if not (folder / "run.json").exists():

@@ -72,8 +72,7 @@ def render_bisection(view: BisectionView) -> RenderableType:
         counts = ((row.passes, "passed"), (row.fails, "failed"), (row.no_answer, "without an answer"))
         tries = ", ".join(f"{count} {word}" for count, word in counts if count)
         style = {Vote.GOOD.value: "green", Vote.BAD.value: "red"}.get(decision, "dim")
-        operator = Text(one_line(row.operator, CELLS))
-        table.add_row("", f"agent {row.agent}", Text(decision, style), Text(tries), operator)
+        table.add_row("", f"agent {row.agent}", Text(decision, style), Text(tries))
     criterion = one_line(view.criterion, CELLS)
     parts: list[RenderableType] = [
         Text(f"{fmt.count(view.members, 'agent')} in the lineage of agent {view.agent}; {criterion}")
@@ -91,7 +90,7 @@ def render_bisection(view: BisectionView) -> RenderableType:
             )
         )
     if view.first_failing is not None:
-        parts.append(Text(f"made by {one_line(view.operator, CELLS)}: {one_line(view.rationale, 300)}"))
+        parts.append(Text(f"its rationale: {one_line(view.rationale, 300)}"))
     spend = f"; {fmt.usage(view.spend)}" if view.spend.calls else ""
     parts.append(Text(f"recorded in {one_line(view.folder, 500)}{spend}", "dim"))
     return Group(*parts)
