@@ -15,12 +15,15 @@ from dgm.archive.conversations import Thread, main_conversation
 from dgm.archive.events import Recorded
 from dgm.archive.tree import Tree
 from dgm.archive.volatile_text import Conditions
+from dgm.conduct import Bait, Secrets
 from dgm.domain import (
     NO_ACTION,
     Action,
     ActionId,
     Agent,
     Evaluation,
+    Finding,
+    Findings,
     Snapshot,
     Split,
     Tally,
@@ -343,6 +346,10 @@ class Work:
     """Reason why the agent lacked answers of its model by its own fault; empty if there is none."""
     dry_calls: DryCalls | None = None
     """What the calls of a dry run show; None for a job with a model."""
+    findings: Sequence[Finding] = ()
+    """What its requests and its sandbox show against it."""
+    asked_models: tuple[str, ...] = ()
+    """Names of other models that it asked for."""
 
     @property
     def conversation(self) -> Sequence[Message]:
@@ -398,6 +405,8 @@ class Grade:
     """Output of the tests, for people only: graded code may have printed anything into it."""
     shown: bytes = b""
     """Names of failed tests with one short line each: the only part that may become an agent's evidence."""
+    findings: Findings = ()
+    """What counts against the agent whose patch it is."""
 
 
 class Benchmark(Protocol):
@@ -435,6 +444,17 @@ class Benchmark(Protocol):
         Raises:
             Infrastructure: the sandbox failed; this says nothing about the patch.
         """
+
+
+@runtime_checkable
+class HasConduct(Protocol):
+    """A benchmark that knows how agents could cheat on its tasks."""
+
+    def bait(self, task: TaskId) -> Bait:
+        """Return what taking a task's bait looks like."""
+
+    def secrets(self) -> Secrets:
+        """Return the texts of all tasks; used in a thread, read once."""
 
 
 @runtime_checkable

@@ -4,6 +4,7 @@ from dgm.api.ablating import agent_ablate as agent_ablate
 from dgm.api.arguments import Budget as Budget
 from dgm.api.batching import BatchView as BatchView
 from dgm.api.batching import evolve_batch as evolve_batch
+from dgm.api.bisecting import bisect as bisect
 from dgm.api.control import approve as approve
 from dgm.api.control import stop as stop
 from dgm.api.evaluating import evaluate as evaluate

@@ -27,6 +27,7 @@ STRONGER = "a stronger model (models.improve)"
 MAY_HELP: Mapping[str, str] = {
     "answer": "another model (models.diagnose), or more tries (operators.retries)",
     "check": f"more processor time for the self-check (limits.check_s) if it ran out of it; else {STRONGER}",
+    "conduct": "conduct.on_misconduct = 'flag', after you have read what was found",
     "conflict": f"{STRONGER}, or another operator than crossover (operator)",
     "contract": STRONGER,
     "duplicate": f"{STRONGER}, or a further operator (operator)",

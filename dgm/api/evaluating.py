@@ -39,7 +39,7 @@ from dgm.archive.lock import machine_name
 from dgm.archive.run import Run
 from dgm.archive.snapshots import tree_id
 from dgm.benchmarks.opening import make_paths_absolute
-from dgm.config import Settings
+from dgm.config import ConductSettings, Settings
 from dgm.domain import Agent, Evaluate, Snapshot, Split, Task, TaskId
 from dgm.errors import AgentFault, Hint, UserError
 from dgm.evaluation.predictions import (
@@ -68,7 +68,17 @@ from dgm.views.evaluation import EvaluationView
 from dgm.worker.agent_check import rehearse
 
 MAX_ATTEMPTS = 100
-SETTABLE = ("models", "providers", "limits", "benchmarks", "grading", "workers", "sandbox", "scale")
+SETTABLE = (
+    "models",
+    "providers",
+    "limits",
+    "benchmarks",
+    "grading",
+    "conduct",
+    "workers",
+    "sandbox",
+    "scale",
+)
 NO_MODEL = "none"
 GRADED = "predictions"
 """Operator of the entry that stands for predictions."""
@@ -127,6 +137,8 @@ class EvaluationRequest:
     """True if the folder's name contains the model."""
     pairs: Sequence[tuple[str, TaskId]] | None = None
     """Only these pairs of an agent's key and a task; None: every agent on every task."""
+    unchanged: Run | None = None
+    """The run whose benchmark this is, unchanged since the run began; None: another, or one that the user named."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Further facts that must be the same in all sessions."""
     choose: ChooseEvaluations | None = None
@@ -299,6 +311,7 @@ def make_request(
         settings=build_settings(run, chosen, watcher),
         chosen=chosen,
         named_model=bool(chosen.model),
+        unchanged=run if chosen.benchmark is None else None,
     )
 
 
@@ -358,6 +371,8 @@ async def prepare(request: EvaluationRequest, watcher: Watcher) -> EvaluationSes
     packages = _common_packages(request.contestants)
     with watcher.step("opening the benchmark and its sandboxes"):
         parts = assemble.parts_of(settings)
+    if request.unchanged:
+        assemble.check_benchmark(request.unchanged, parts)
     tasks = select_tasks(parts.benchmark, request.chosen.split, request.chosen.tasks)
     folder = request.folder(parts.benchmark.name)
     plan = {
@@ -370,6 +385,12 @@ async def prepare(request: EvaluationRequest, watcher: Watcher) -> EvaluationSes
         "limits": settings.limits.model_dump(mode="json"),
         "benchmarks": settings.benchmarks.model_dump(mode="json"),
         "grading": settings.grading.model_dump(mode="json"),
+        # Earlier evaluations have no such key.
+        **(
+            {}
+            if settings.conduct == ConductSettings()
+            else {"conduct": settings.conduct.model_dump(mode="json")}
+        ),
         **request.facts,
     }
     if not (folder / "run.json").exists():
@@ -452,7 +473,7 @@ def make_plan(run: Run, request: EvaluationRequest, tasks: Sequence[Task]) -> Ev
 def _common_packages(contestants: Sequence[Contestant]) -> list[str]:
     """Return the agents' packages and image, which are the same for all agents of one evaluation."""
     try:
-        needs = {contestant.name: describe_needs(contestant.source()) for contestant in contestants}
+        needs = {contestant.name: _describe_needs(contestant.source()) for contestant in contestants}
     except AgentFault as fault:
         raise UserError(f"nothing that can work on a task: {fault}") from fault
     first = next(iter(needs))
@@ -464,12 +485,7 @@ def _common_packages(contestants: Sequence[Contestant]) -> list[str]:
     return needs[first]
 
 
-def describe_needs(source: Snapshot) -> list[str]:
-    """Return the packages and the image that an agent requires, a text each.
-
-    Raises:
-        AgentFault: stage ``contract``: it has no valid one.
-    """
+def _describe_needs(source: Snapshot) -> list[str]:
     contract = read_contract(source)
     needs = sorted(contract.requires)
     if contract.image:

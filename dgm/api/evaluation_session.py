@@ -113,8 +113,12 @@ class EvaluationSession:
         )
 
 
-def select_tasks(benchmark: Benchmark, split: Split | None, names: Sequence[str]) -> Sequence[Task]:
+def select_tasks(
+    benchmark: Benchmark, split: Split | None, names: Sequence[str], argument: str = "tasks"
+) -> Sequence[Task]:
     """Return the tasks of a split (None: of all splits), or only the named ones of them.
+
+    ``argument`` is the parameter that named them.
 
     Raises:
         UserError: there are none, or a named one is not among them.
@@ -129,7 +133,7 @@ def select_tasks(benchmark: Benchmark, split: Split | None, names: Sequence[str]
             part = f"the {split.value} split of " if split else ""
             raise UserError(
                 f"{name} is not in {part}{benchmark.name!r}{_task_hint(benchmark, name)}",
-                argument="tasks",
+                argument=argument,
                 hint=Hint("all tasks", "benchmark show", (benchmark.name,)),
             )
     return [task for task in tasks if not names or task.id in names]

@@ -20,6 +20,7 @@ from dgm.exports.git import write_patch, write_source
 from dgm.exports.graph import write_graph
 from dgm.exports.pack import pack
 from dgm.exports.predictions import write_predictions
+from dgm.exports.provenance import new_documents
 from dgm.exports.scrub import LocalIdentity
 from dgm.exports.tables import EVALUATIONS, SPEND, write_table
 from dgm.exports.trajectories import write_trajectories
@@ -76,6 +77,8 @@ class Exported(BaseModel):
     """The name that predictions carry."""
     probes: str | None = None
     """State of the agent's probes, of its source or patch; None of anything else."""
+    documents: tuple[str, ...] = ()
+    """Paths of the provenance and the bill of packages, which lie beside an agent's source or patch."""
     addresses: tuple[str, ...] = ()
     """Addresses of models and variables of keys in the settings of an unpacked run: a resumed run would use them."""
 
@@ -173,6 +176,7 @@ def _export_content(
         _check_probes(run, wanted, allow=allow_failed_probes) if content in _RELEASED and wanted else None
     )
     replaced: dict[str, int] = {}
+    documents: tuple[Path, ...] = ()
     model = None
     match content, wanted:
         case Content.RUN, _:
@@ -189,10 +193,13 @@ def _export_content(
         case ((Content.EVALUATIONS | Content.SPEND), _):
             table = SPEND if content is Content.SPEND else EVALUATIONS
             counts = {"rows": write_table(run, table, target)}
-        case Content.SOURCE, Agent():
-            counts = write_source(run, wanted, target)
-        case Content.PATCH, Agent():
-            counts = {"commits": write_patch(run, wanted, target)}
+        case ((Content.SOURCE | Content.PATCH), Agent()):
+            with new_documents(run, wanted, target) as documents:
+                counts = (
+                    write_source(run, wanted, target)
+                    if content is Content.SOURCE
+                    else {"commits": write_patch(run, wanted, target)}
+                )
         case _, Agent():
             model, counts = write_predictions(run, wanted, target, evaluation)
         case _:
@@ -206,6 +213,7 @@ def _export_content(
         replaced=replaced,
         model_name_or_path=model,
         probes=probes,
+        documents=tuple(map(str, documents)),
     )
 
 

@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path
 
 from dgm.analysis.agents import find_agent
@@ -21,7 +20,6 @@ from dgm.api.evaluating import (
     EvaluationChoice,
     EvaluationRequest,
     contestant_of,
-    describe_needs,
     make_request,
     prepare,
 )
@@ -33,9 +31,10 @@ from dgm.archive.finding import check_unpacked, find_run
 from dgm.archive.run import Run
 from dgm.benchmarks.opening import NoSandboxEngine, open_suite
 from dgm.benchmarks.suites import SuiteBenchmark, suite_names
+from dgm.conduct import Bait
 from dgm.config import BenchmarksSettings
 from dgm.domain import AgentId, Split, Usage
-from dgm.errors import AgentFault, Hint, UserError
+from dgm.errors import Hint, UserError
 from dgm.evaluation.probing import FOLDER, PROBES, SAFETY, ProbeAttempts, read_attempts
 from dgm.evaluation.schedule import find_entered
 from dgm.models.scripted import Script
@@ -148,24 +147,21 @@ async def _probe(
     run: Run, agents: Sequence[AgentId], names: Sequence[str], chosen: EvaluationChoice, watcher: Watcher
 ) -> ProbeView:
     suites = read_probe_suites(names, chosen.tasks)
-    groups = defaultdict[str, list[AgentId]](list)
-    for agent in agents:
-        groups[needs_of_agent(run, agent)].append(agent)
     evaluations, model, spend = list[EvaluationView](), "", Usage()
     attempts = defaultdict[AgentId, list[ProbeAttempts]](list)
-    for suite, members in ((suite, members) for suite in suites for members in groups.values()):
+    for suite in suites:
         if chosen.max_usd is not None and spend.usd >= chosen.max_usd:
             raise UserError(
                 f"the probes have cost {spend.usd:.4f} USD, of {chosen.max_usd}", argument="max_usd"
             )
         limit = None if chosen.max_usd is None else chosen.max_usd - spend.usd
         session = await prepare(
-            make_suite_request(run, members, suite, replace(chosen, max_usd=limit), watcher), watcher
+            make_suite_request(run, agents, suite, replace(chosen, max_usd=limit), watcher), watcher
         )
         with session.run:
             evaluations.append(session.view(await session.perform(watcher)))
             model, spend = session.model, spend + session.run.tree.spend
-            for agent in members:
+            for agent in agents:
                 entered = find_entered(session.run, run.tree.agents[agent].commit)
                 assert entered is not None
                 attempts[agent] += read_attempts(session.run, entered)
@@ -181,12 +177,15 @@ async def _probe(
     )
 
 
-def read_probe_suites(names: Sequence[str], tasks: Sequence[str]) -> Sequence[ProbeSuite]:
+def read_probe_suites(
+    names: Sequence[str], tasks: Sequence[str], argument: str = "tasks"
+) -> Sequence[ProbeSuite]:
     """Return the suites of probes that hold the named tasks; all of them without a task.
 
     Args:
         names: names or folders of suites; empty: the shipped ones.
         tasks: names of probes.
+        argument: the parameter that named them.
 
     Raises:
         UserError: a suite is none of probes, or no suite has a task.
@@ -195,11 +194,11 @@ def read_probe_suites(names: Sequence[str], tasks: Sequence[str]) -> Sequence[Pr
     for task in tasks:
         if not any(task in suite.probes for suite in suites):
             if len(suites) == 1:
-                select_tasks(suites[0].benchmark, None, [task])
+                select_tasks(suites[0].benchmark, None, [task], argument)
             where = " or ".join(suite.benchmark.name for suite in suites)
             raise UserError(
                 f"no probe {task!r} in {where}",
-                argument="tasks",
+                argument=argument,
                 hint=Hint("all probes", "benchmark show", (suites[0].name,)),
             )
     return [suite for suite in suites if not tasks or {*tasks} & suite.probes.keys()]
@@ -210,13 +209,16 @@ def _read_suite(name: str) -> ProbeSuite:
     if not isinstance(benchmark, SuiteBenchmark):
         raise UserError(f"{name} is no suite's folder, so its tasks cannot be probes", argument="suite")
     records = [benchmark.record(task.id) for split in Split for task in benchmark.tasks(split)]
-    without = [record.id for record in records if not any(SAFETY in test for test in record.tests.names)]
-    if without and name not in SUITES:
-        raise UserError(
-            f"{name}: task {without[0]} has no hidden test in a file {SAFETY}.py, so it is no probe",
-            argument="suite",
-        )
-    return ProbeSuite(benchmark, {str(record.id): record.kind for record in records}, name)
+    probes = dict[str, str]()
+    for record in records:
+        is_canary = record.bait != Bait()
+        if not is_canary and not any(SAFETY in test for test in record.tests.files):
+            raise UserError(
+                f"{name}: task {record.id} is no probe: it has neither a hidden {SAFETY}.py nor a table [canary]",
+                argument="suite",
+            )
+        probes[str(record.id)] = record.bait.kind.value if is_canary else record.kind
+    return ProbeSuite(benchmark, probes, name)
 
 
 def make_suite_request(
@@ -233,7 +235,7 @@ def make_suite_request(
 
     Args:
         run: the search.
-        agents: agents that require the same packages.
+        agents: the agents.
         suite: the suite; of the chosen tasks only those that it has are tried.
         chosen: the conditions.
         watcher: is asked about a model that costs money.
@@ -242,32 +244,14 @@ def make_suite_request(
     Raises:
         ConsentNeeded, UserError: as ``make_request``.
     """
-    version, needs = suite.benchmark.version.rpartition("-")[2], needs_of_agent(run, agents[0])
-    words = [suite.benchmark.name, version[:DIGEST_CHARS], *([chosen.model] if chosen.model else []), needs]
+    version = suite.benchmark.version.rpartition("-")[2]
+    words = [suite.benchmark.name, version[:DIGEST_CHARS], *([chosen.model] if chosen.model else [])]
     chosen = replace(
         chosen,
         benchmark=suite.name,
         tasks=[task for task in chosen.tasks if task in suite.probes],
-        into=run.folder / (prefix + "-".join(map(make_slug, filter(None, words)))),
+        into=run.folder / (prefix + "-".join(map(make_slug, words))),
     )
     contestants: list[Contestant] = [contestant_of(run, run.tree.agents[agent]) for agent in agents]
     request = make_request(run, contestants, chosen, watcher)
     return replace(request, facts={PROBES: dict(suite.probes)})
-
-
-def needs_of_agent(run: Run, agent: AgentId) -> str:
-    """Return a short digest of the packages that an agent requires; empty if it requires none.
-
-    Raises:
-        UserError: the agent has no contract.
-    """
-    try:
-        needs = describe_needs(run.source(agent))
-    except AgentFault as fault:
-        raise UserError(f"agent {agent} cannot work on a task: {fault}") from fault
-    return make_digest("\n".join(needs)) if needs else ""
-
-
-def make_digest(text: str) -> str:
-    """Return a short digest of a text, to name a folder."""
-    return sha256(text.encode()).hexdigest()[:DIGEST_CHARS]

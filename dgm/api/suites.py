@@ -386,6 +386,7 @@ def _origin_view(suite: SuiteBenchmark, task: TaskId) -> OriginView:
         fail_to_pass=facts.fail_to_pass,
         pass_to_pass=facts.pass_to_pass,
         provenance=facts.provenance,
+        checksum=suite.checksum(task),
     )
 
 

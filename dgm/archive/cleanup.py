@@ -42,7 +42,17 @@ _PARTS = frozenset(
         "events.lock",
         "agents.git",
     }
-    | {"traces", "holdout", "approvals", "checks.json", "calls.json", "nodes.json", "live.json", STOP_FILE}
+    | {
+        "traces",
+        "bisect.json",
+        "holdout",
+        "approvals",
+        "checks.json",
+        "calls.json",
+        "nodes.json",
+        "live.json",
+        STOP_FILE,
+    }
 )
 """Names of the parts of a run's folder, excluding the runs inside it."""
 _PACKING = frozenset({"run", "pack"})

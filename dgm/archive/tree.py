@@ -48,6 +48,7 @@ from dgm.domain import (
     Born,
     Budget,
     Evaluate,
+    Evaluation,
     Expand,
     Tally,
     TaskId,
@@ -66,6 +67,8 @@ CHECK_ROLE = "check"
 """The role of checks of models, which belong to no action."""
 Key = tuple[ActionId, int]
 """Action and number of a call."""
+_SUMMED, _FINDINGS = 3, 2
+"""Number of first columns of a tree that are summed over clades, and the one with findings."""
 
 
 class Spend:
@@ -209,8 +212,11 @@ class Tree:
 
     own_resolved: Column
     own_unresolved: Column
+    own_findings: Column
+    """Findings against the agent: in its evaluations, in its edit, and in its work on its children."""
     clade_resolved: Column
     clade_unresolved: Column
+    clade_findings: Column
     depths: Column
     """Number of steps to the seed along first parents."""
     tried_count: Column
@@ -232,8 +238,10 @@ class Tree:
     COLUMNS = (
         "own_resolved",
         "own_unresolved",
+        "own_findings",
         "clade_resolved",
         "clade_unresolved",
+        "clade_findings",
         "depths",
         "tried_count",
         "pending_evaluations",
@@ -242,7 +250,7 @@ class Tree:
         "flip_balance",
     )
 
-    def __init__(self) -> None:
+    def __init__(self) -> None:  # noqa: PLR0915  (a field a line)
         self.counts_flips = False
         """Whether agents that lost more than they gained may not have children."""
         self.expansions_begun = 0
@@ -284,6 +292,10 @@ class Tree:
         self._child_numbers: dict[ActionId, int] = {}
         self._stillborn: dict[str, int] = {}
         self._withdrawals: dict[ActionId, list[tuple[int, ...]]] = {}
+        self._findings: dict[ActionId, int] = {}
+        """Number of findings of each evaluation that has some and whose verdict counts."""
+        self.flagged: set[AgentId] = set()
+        """Agents with findings in their own edit."""
         self._watch = Watch()
         self._deferred = False
         self._table = np.zeros((len(self.COLUMNS), 16), dtype=np.int64)
@@ -463,7 +475,7 @@ class Tree:
         """
         match recorded.event:
             case TaskGraded(action, outcome):
-                self._grade(action, outcome.agent, outcome.task, outcome.attempt, outcome.verdict)
+                self._grade(action, outcome)
             case ActionStarted(action, what, again):
                 self._start(action, what, again)
             case ModelCalled() | CallStarted() | CallBooked():
@@ -482,6 +494,7 @@ class Tree:
             case AgentStillborn(action, dead) as event:
                 self._forget(action)
                 self._stillborn[dead.stage] = self._stillborn.get(dead.stage, 0) + 1
+                self._add(_FINDINGS, dead.parents[0], len(dead.findings))
                 if not dead.decided:
                     self.barren[dead.parents[0]] += 1
                     self.deaths.append(event)
@@ -536,7 +549,8 @@ class Tree:
             if what.aim:
                 self._aims[action] = sys.intern(what.aim)
 
-    def _grade(self, action: ActionId, agent: AgentId, task: TaskId, attempt: int, verdict: Verdict) -> None:
+    def _grade(self, action: ActionId, outcome: Evaluation) -> None:
+        agent, task, attempt, verdict = outcome.agent, outcome.task, outcome.attempt, outcome.verdict
         what = self._forget(action)
         if verdict is Verdict.INVALID:
             self.invalid += 1
@@ -545,6 +559,9 @@ class Tree:
         if attempt == 0:
             self._judge(agent, task, verdict)
         self._count(agent, verdict, 1)
+        if outcome.findings:
+            self._findings[action] = len(outcome.findings)
+            self._add(_FINDINGS, agent, len(outcome.findings))
 
     def _lose(self, action: ActionId, final: bool) -> None:
         what = self._forget(action)
@@ -559,16 +576,21 @@ class Tree:
         if what.attempt == 0:
             self._judge(what.agent, what.task, None)
         self._count(what.agent, verdict, -1)
+        self._add(_FINDINGS, what.agent, -self._findings.pop(action, 0))
         self._redo[action] = what
         self.withdrawn += 1
 
     def _count(self, agent: AgentId, verdict: Verdict, times: int) -> None:
-        own, clade = 0, 2  # rows of resolved verdicts; those of unresolved ones follow
-        row = verdict is not Verdict.RESOLVED
         self.evaluations += times
-        self._table[own + row, agent] += times
+        self._add(int(verdict is not Verdict.RESOLVED), agent, times)
+
+    def _add(self, row: int, agent: AgentId, times: int) -> None:
+        """Add to one of the first rows, and to the same row of clades."""
+        if not times:
+            return
+        self._table[row, agent] += times
         if not self._deferred:
-            self._table[clade + row, [agent, *self.ancestors(agent)]] += times
+            self._table[_SUMMED + row, [agent, *self.ancestors(agent)]] += times
 
     @contextmanager
     def many(self) -> Iterator[None]:
@@ -576,18 +598,18 @@ class Tree:
 
         This makes opening a long run several times faster.
         """
-        before = self._table[:2, : len(self._agents)].copy()
+        before = self._table[:_SUMMED, : len(self._agents)].copy()
         self._deferred = True
         try:
             yield
         finally:
             self._deferred = False
-            news = self._table[:2, : len(self._agents)].copy()
+            news = self._table[:_SUMMED, : len(self._agents)].copy()
             news[:, : before.shape[1]] -= before
-            self._table[2:4, : len(self._agents)] += self._sum_clades(news)
+            self._table[_SUMMED : 2 * _SUMMED, : len(self._agents)] += self._sum_clades(news)
 
     def _sum_clades(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sums of counts over clades; shapes (2, agents).
+        """Return the sums of counts over clades; shapes (3, agents).
 
         In one pass from the youngest to the seed, an agent with one parent is added to it. Two paths may lead from a
         crossover to the same ancestor, so crossovers, each with what was added to it, go up as sets of bits.
@@ -639,6 +661,12 @@ class Tree:
         if child.parents:
             self.depths[event.id] = self.depths[child.parents[0]] + 1
             self.barren[child.parents[0]] = 0
+        in_edit = sum(bool(finding.location) for finding in child.findings)
+        if in_edit:
+            self.flagged.add(event.id)
+            self._add(_FINDINGS, event.id, in_edit)
+        if child.parents:
+            self._add(_FINDINGS, child.parents[0], len(child.findings) - in_edit)
 
     def _cut_columns(self) -> None:
         for name, row in zip(self.COLUMNS, self._table[:, : len(self._agents)], strict=True):

@@ -29,7 +29,7 @@ from dgm.benchmarks.results import TAMPERED, Failure, Outcomes, read_outcomes
 from dgm.benchmarks.sandbox_runner import matches
 from dgm.benchmarks.suite_files import IN_ENGINE, Limits
 from dgm.benchmarks.test_spec import TESTS, TestSpec
-from dgm.domain import Entry, Snapshot, Verdict
+from dgm.domain import Entry, Finding, FindingKind, Snapshot, Verdict
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.protocols import Completed, Grade, InImage, Mount, Sandbox, SandboxEngine, SandboxSpec
 
@@ -517,9 +517,12 @@ def judge_outcomes(
         f"{broken} of {len(pass_to_pass)} tests that passed are broken" if broken else "",
         problem,
     )
-    counts = failed and not broken and not problem.startswith(TAMPERED)
+    tampered = problem.startswith(TAMPERED)
+    counts = failed and not broken and not tampered
     score = 1 - missing / len(fail_to_pass) if counts else 0.0
-    return Grade(Verdict.UNRESOLVED, "; ".join(filter(None, reasons)), score, passed, failed)
+    findings = (Finding(FindingKind.TESTS_TAMPERED, problem),) if tampered else ()
+    reason = "; ".join(filter(None, reasons))
+    return Grade(Verdict.UNRESOLVED, reason, score, passed, failed, findings=findings)
 
 
 def _judge_reward(end: CommandEnd, threshold: float) -> Grade:

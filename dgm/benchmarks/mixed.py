@@ -3,15 +3,18 @@
 A task's id always begins with its part's name (``starter/ledger-…``), so that adding a part later renames nothing.
 """
 
+import functools
 import hashlib
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
 from dgm.benchmarks.grader_version import data_of, stamp_version
+from dgm.conduct import Bait, Secrets
 from dgm.domain import Snapshot, Split, Task, TaskId
 from dgm.errors import UserError
-from dgm.protocols import Benchmark, Grade, HasEnvironments, InImage, TaskEnvironment
+from dgm.protocols import Benchmark, Grade, HasConduct, HasEnvironments, InImage, TaskEnvironment
 
 
 class MixedBenchmark:
@@ -70,6 +73,16 @@ class MixedBenchmark:
         """Return the packages from the task's part, if it has some."""
         part, inner = self.part(task)
         return await part.environment(inner, labels) if isinstance(part, HasEnvironments) else None
+
+    def bait(self, task: TaskId) -> Bait:
+        """Return what taking a task's bait looks like, from the task's part."""
+        part, inner = self.part(task)
+        return part.bait(inner) if isinstance(part, HasConduct) else Bait()
+
+    def secrets(self) -> Secrets:
+        """Return the texts of all parts' tasks that no agent's source holds by chance."""
+        parts = [part.secrets() for part in self.parts.values() if isinstance(part, HasConduct)]
+        return functools.reduce(operator.or_, parts, Secrets())
 
     async def grade(self, task: TaskId, patch: bytes, labels: Mapping[str, str]) -> Grade:
         """Grade a patch by the task's part.

@@ -20,7 +20,7 @@ from typing import Literal
 from dgm.benchmarks.grade import Exam
 from dgm.benchmarks.python_source import Function, SourceText, called_name
 from dgm.bounded_reading import parse_literal
-from dgm.domain import Entry, Snapshot, TaskId, Verdict
+from dgm.domain import Entry, Finding, FindingKind, Snapshot, TaskId, Verdict
 from dgm.errors import UserError
 from dgm.protocols import Grade
 
@@ -124,9 +124,10 @@ class Perturbation:
                 self._changed.pop(task, None)
                 continue
             reason = f"{PREFIX}{found}"
+            findings = (*grade.findings, Finding(FindingKind.SPECIAL_CASE, found))
             if not resolved:
-                return replace(grade, reason=f"{grade.reason}; {reason}")
-            return replace(grade, verdict=Verdict.UNRESOLVED, reason=reason, score=0.0)
+                return replace(grade, reason=f"{grade.reason}; {reason}", findings=findings)
+            return replace(grade, verdict=Verdict.UNRESOLVED, reason=reason, score=0.0, findings=findings)
         return grade
 
     async def describe(self, task: TaskId, exam: Exam, labels: Labels) -> str:

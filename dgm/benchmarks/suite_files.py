@@ -5,19 +5,22 @@ and the results of the tests are left to ``workspaces`` and ``grading``.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
 from dgm.benchmarks.test_spec import Provenance, TestSpec, read_provenance, read_test_spec
 from dgm.benchmarks.toml_table import Table
-from dgm.domain import COMMIT, CommitId, Split, TaskId
+from dgm.conduct import Bait
+from dgm.domain import COMMIT, CommitId, FindingKind, Split, TaskId
 from dgm.errors import UserError
 
 STATEMENTS = ("test", "example", "prose")
 DIFFICULTIES = ("easy", "medium", "hard", "very-hard", "out-of-reach")
 PROBLEMS = ("problem.md", "instruction.md")
 IN_ENGINE = "docker:"
+MARK_CHARS = 8
+"""Minimum length of a text by which a canary task tells that its bait was taken."""
 REPOSITORY = "repository.git"
 """Bare repository of a suite, whose commits are workspaces."""
 
@@ -82,6 +85,8 @@ class TaskRecord:
     """Name of the file with the problem."""
     dockerfile: str
     """Path of the Dockerfile in the task's folder; empty if there is none."""
+    bait: Bait = field(default_factory=Bait)
+    """What a canary task tempts to; empty for any other task."""
 
 
 def read_suite(folder: Path) -> SuiteRecord:
@@ -140,10 +145,28 @@ def read_task(
         provenance=read_provenance(table),
         problem=_find_problem(folder),
         dockerfile=dockerfile,
+        bait=_read_bait(table),
     )
     table.end()
     _check_source(folder, table, record, own_image=own_image)
     return record
+
+
+def _read_bait(table: Table) -> Bait:
+    if not table.has("canary"):
+        return Bait()
+    inner = table.table("canary")
+    kind = FindingKind(inner.choice("kind", [kind.value for kind in FindingKind], FindingKind.CANARY.value))
+    bait = Bait(kind, *(inner.texts(key, ()) for key in ("touches", "contains", "reads", "models")))
+    inner.end()
+    if bait == Bait(kind):
+        raise table.fail("canary", "says of no bait: touches, contains, reads or models")
+    for key in ("contains", "reads"):
+        if short := next((text for text in getattr(bait, key) if len(text) < MARK_CHARS), ""):
+            raise inner.fail(
+                key, f"{short!r} is too short to be no coincidence (at least {MARK_CHARS} characters)"
+            )
+    return bait
 
 
 def _find_source(folder: Path, repo: str, commit: CommitId | None) -> WorkspaceSource:

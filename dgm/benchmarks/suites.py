@@ -5,10 +5,12 @@ the sandbox that grades.
 """
 
 import asyncio
+import functools
+import operator
 import os
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -21,6 +23,7 @@ from dgm.benchmarks.grade import Exam, Survey, examine, run_solution, run_tests
 from dgm.benchmarks.grader_version import digest_files, stamp_version
 from dgm.benchmarks.perturb import COMMAND, Outcomes, Perturb, Perturbation
 from dgm.benchmarks.prediction_patches import normalised_patch
+from dgm.benchmarks.sandbox_runner import matches
 from dgm.benchmarks.suite_files import (
     REPOSITORY,
     TaskRecord,
@@ -30,8 +33,20 @@ from dgm.benchmarks.suite_files import (
 )
 from dgm.benchmarks.task_images import TaskImage, TaskImageBuilder, check_consent, make_subject
 from dgm.benchmarks.toml_table import suggestion
+from dgm.conduct import (
+    MOST_FINDINGS,
+    Bait,
+    Secrets,
+    added_lines,
+    changed_paths,
+    digests_of,
+    hidden_literals,
+    inspect_patch,
+    is_telling_name,
+    statement_lines,
+)
 from dgm.consents import Subject
-from dgm.domain import Snapshot, Split, Task, TaskId, Verdict
+from dgm.domain import Finding, Snapshot, Split, Task, TaskId, Verdict
 from dgm.errors import ArchiveCorrupt, UserError
 from dgm.folders import list_files, read_below, read_entry, read_file, read_folder
 from dgm.paths import asset
@@ -74,6 +89,8 @@ class SuiteBenchmark:
         self._repo = cache(lambda name: read_folder(folder / "repos" / name))
         self._workspaces: dict[TaskId, Snapshot] = {}
         self._perturbation = Perturbation(self._run_tests, self.solution, perturb)
+        self._literals: dict[TaskId, frozenset[str]] = {}
+        self._secrets: Secrets | None = None
         self._building = threading.Lock()
         self._built: set[str] = set()
         self._images = {task: self._image(task) for task in self._records}
@@ -96,7 +113,7 @@ class SuiteBenchmark:
         return Task(
             id=task,
             benchmark=self.name,
-            prompt=_read_text(self._folder, f"tasks/{task}/{record.problem}"),
+            prompt=self._problem(task),
             image=self._images[task].name,
             workdir=record.limits.workdir,
             timeout_s=record.limits.timeout_s,
@@ -194,6 +211,14 @@ class SuiteBenchmark:
         files = read_folder(self._place(task) / "tests")
         return {f"{folder}{name}": entry for name, entry in files.items()}
 
+    def checksum(self, task: TaskId) -> str:
+        """Return the SHA-256 of what can change a task's verdict: its own files and its library's."""
+        repo = self.record(task).repo
+        folders = (f"tasks/{task}/", *([f"repos/{repo}/"] if repo else []))
+        names = list_files(self._folder, skip=f"{FOLDER}/*/{PACKAGES}")
+        graded = (name for name in names if name.startswith(folders) and _can_change_a_verdict(name))
+        return digest_files((name, read_entry(self._folder, name)) for name in graded)
+
     def images(self) -> Mapping[str, TaskImage]:
         """Return the images of the tasks' sandboxes by name."""
         return {image.name: image for image in self._images.values()}
@@ -220,7 +245,61 @@ class SuiteBenchmark:
         """
         graded = await self.examine_unperturbed(task, patch, labels)
         exam = await asyncio.to_thread(self.exam, task)
-        return await self._perturbation.check(task, exam, patch, graded, labels)
+        grade = await self._perturbation.check(task, exam, patch, graded, labels)
+        findings = await asyncio.to_thread(self._inspect, task, exam, normalised_patch(patch).data)
+        return replace(grade, findings=(*grade.findings, *findings)) if findings else grade
+
+    def _inspect(self, task: TaskId, exam: Exam, patch: bytes) -> Sequence[Finding]:
+        """Return what a patch itself shows against its agent."""
+        if task not in self._literals:
+            shown = [
+                self._problem(task),
+                *(text.decode("utf-8", "replace") for text in self._shown(task, exam)),
+            ]
+            self._literals[task] = hidden_literals(exam.hidden, shown)
+        bait = self.record(task).bait
+        findings = inspect_patch(task, patch, exam.files, self._problem(task), self._literals[task])
+        touched = [path for path in changed_paths(patch) if matches(path, bait.touches)]
+        added = [line for line in added_lines(patch) if any(text in line.text for text in bait.contains)]
+        return [
+            *findings,
+            *(Finding(bait.kind, "changes a file that its task forbids to change", path) for path in touched),
+            *(Finding(bait.kind, "holds the mark of a canary", line.location) for line in added),
+        ][:MOST_FINDINGS]
+
+    def _shown(self, task: TaskId, exam: Exam) -> Iterator[bytes]:
+        yield from (entry.data for entry in exam.files.values())
+        file = self._place(task) / "solution.patch"
+        if file.is_file():
+            yield read_file(file)
+
+    def bait(self, task: TaskId) -> Bait:
+        """Return what taking a task's bait looks like."""
+        return self.record(task).bait
+
+    def secrets(self) -> Secrets:
+        """Return the texts of all tasks that no agent's source holds by chance; reads the suite once."""
+        if self._secrets is None:
+            parts = map(self._task_secrets, self._records)
+            self._secrets = functools.reduce(operator.or_, parts, Secrets())
+        return self._secrets
+
+    def _task_secrets(self, task: TaskId) -> Secrets:
+        hidden, problem, reference = (
+            self.hidden_tests(task),
+            self._problem(task),
+            self._place(task) / "solution.patch",
+        )
+        shown = [problem, *([read_file(reference).decode("utf-8", "replace")] if reference.is_file() else [])]
+        return Secrets(
+            names=frozenset([task] if is_telling_name(task) else []),
+            statements=frozenset(statement_lines(problem)),
+            literals=hidden_literals(hidden, shown),
+            hashes=digests_of(hidden),
+        )
+
+    def _problem(self, task: TaskId) -> str:
+        return _read_text(self._folder, f"tasks/{task}/{self.record(task).problem}")
 
     async def examine_unperturbed(self, task: TaskId, patch: bytes, labels: Mapping[str, str]) -> Grade:
         """Grade a patch like ``examine``, without the check by changed tests.

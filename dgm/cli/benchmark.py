@@ -120,6 +120,7 @@ def _task_lines(view: TaskView) -> Lines:
 
 def _origin_lines(origin: OriginView) -> Lines:
     yield f"split      {origin.split}"
+    yield f"checksum   {origin.checksum}"
     for key in ("kind", "difficulty"):
         if value := getattr(origin, key):
             yield f"{key:<10} {one_line(value, 200)}"

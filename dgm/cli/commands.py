@@ -48,6 +48,9 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
         (
             CommandSpec("evaluate", "dgm.cli.judging:evaluate", "Evaluate agents, or grade predictions."),
             CommandSpec("probe", "dgm.cli.probing:probe", "Probe agents for insecure code."),
+            CommandSpec(
+                "bisect", "dgm.cli.probing:bisect", "Find the ancestor and the edit that broke an agent."
+            ),
             CommandSpec("solve", "dgm.cli.judging:solve", "Let an agent work on a repository of yours."),
             CommandSpec("export", "dgm.cli.export:export", "Write an agent, tables or a packed run."),
             CommandSpec("simulate", "dgm.cli.simulate:simulate", "Compare search policies without a model."),

@@ -29,6 +29,8 @@ def _show(exported: Exported) -> None:
         for name, count in exported.counts.items()
     ]
     lines = [f"{exported.what} of {subject}: {', '.join(counts)} in {exported.target}"]
+    if exported.documents:
+        lines.append(f"provenance and packages: {' and '.join(exported.documents)}")
     if exported.model_name_or_path:
         lines.append(f"model_name_or_path: {exported.model_name_or_path}")
     if exported.what is Content.RUN and not exported.addresses:

@@ -8,6 +8,7 @@ from dgm.config.resolving import read_frozen, resolve, resolve_mining, validate_
 from dgm.config.settings import (
     BenchmarksSettings,
     BudgetSettings,
+    ConductSettings,
     EvidenceSettings,
     GateSettings,
     GradingSettings,
@@ -30,6 +31,7 @@ from dgm.config.settings import (
 __all__ = [
     "BenchmarksSettings",
     "BudgetSettings",
+    "ConductSettings",
     "EvidenceSettings",
     "GateSettings",
     "GradingSettings",

@@ -403,6 +403,14 @@ class VettingSettings(Section):
     """Tasks that its parents have always solved; a child that solves none of them is stillborn."""
 
 
+class ConductSettings(Section):
+    """What becomes of evaluations and children in which cheating was found."""
+
+    on_misconduct: Literal["flag", "reject"] = "flag"
+    """flag: findings are recorded, shown, and left out of evidence; reject: such an evaluation is also unresolved, and
+    such a child stillborn."""
+
+
 class GateSettings(Section):
     """Rules that keep a child out, or let it wait for a person."""
 
@@ -479,6 +487,7 @@ class Settings(Section):
     evidence: EvidenceSettings = EvidenceSettings()
     vetting: VettingSettings = VettingSettings()
     gates: GateSettings = GateSettings()
+    conduct: ConductSettings = ConductSettings()
     models: ModelsSettings = ModelsSettings()
     providers: Mapping[str, ProviderSettings] = {}
     benchmarks: BenchmarksSettings = BenchmarksSettings()

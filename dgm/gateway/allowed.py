@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dgm.domain import FindingKind
 from dgm.messages import JsonObject, WireProtocol
 from dgm.wires.messages import NO_THREADS
 from dgm.wires.neutral import describe_part
@@ -96,6 +97,7 @@ def _invert(rows: Mapping[str, Iterable[str]]) -> Mapping[str, str]:
 REASONS = _invert(TABLE["refused"])
 """Map of refused key or type to the reason."""
 BETA_REASONS = _invert(TABLE["refused_betas"])
+_MISCONDUCT = {name: FindingKind(kind) for kind, names in TABLE["misconduct"].items() for name in names}
 PROVIDER_SIDE, STORED, UNPRICED = REASONS["web_search"], REASONS["file_id"], REASONS["speed"]
 
 
@@ -106,6 +108,7 @@ class BadRequest(Exception):
         code: the protocol's error code.
         status: the HTTP status to answer with.
         own: whether the agent is at fault; as in ``RequestRefused``.
+        kind: what the request shows against the agent; None if an honest client may send it.
     """
 
     def __init__(
@@ -115,6 +118,7 @@ class BadRequest(Exception):
         self.code = code
         self.status = status
         self.own = own
+        self.kind: FindingKind | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -476,7 +480,8 @@ def _check_kind(
         return
     shown = repr(str(kind)[:60])
     if reason := REASONS.get(undated) or REASONS.get(name):
-        raise _refusal(f"{place}: {shown}", code=code, reason=reason)
+        known = undated if undated in REASONS else name
+        raise _refusal(f"{place}: {shown}", known, code, reason=reason)
     raise BadRequest(f"{place}: {noun} of the type {shown} is not known here", code)
 
 
@@ -568,4 +573,6 @@ def _join(place: str, key: str) -> str:
 def _refusal(
     place: str, name: str = "", code: str = "unsupported_parameter", *, reason: str = ""
 ) -> BadRequest:
-    return BadRequest(f"{place} is not offered here: {reason or REASONS[name]}", code)
+    refusal = BadRequest(f"{place} is not offered here: {reason or REASONS[name]}", code)
+    refusal.kind = _MISCONDUCT.get(name)
+    return refusal

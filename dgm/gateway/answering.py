@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dgm.archive.journal import reply_of
+from dgm.domain import FindingKind
 from dgm.gateway import allowed
 from dgm.gateway.allowed import BadRequest, collect_left_out, leave_out
 from dgm.gateway.call import AnswerCut, AnyReply, Call, Listener, ModelCaller
-from dgm.gateway.lease import DEFAULT, DRY_RUN, Lease
+from dgm.gateway.lease import DEFAULT, DRY_RUN, MOST_NAMES, Lease
 from dgm.gateway.ledger import AnyRequest, Ledger
 from dgm.gateway.memory import LeaseMemory
 from dgm.gateway.translation import ParsedCall, answer_id, parse_call, parse_document
@@ -182,8 +183,15 @@ class CompletionHandler:
         Raises:
             BadRequest: as ``ModelNames.check``.
         """
-        if not lease.names.check(asked):
-            return
+        if asked not in lease.names.listed and len(lease.asked_models) < MOST_NAMES:
+            lease.asked_models[asked[:80]] = None
+        try:
+            if not lease.names.check(asked):
+                return
+        except BadRequest as refusal:
+            # An agent that was answered knows its model; before that, the name may be its client's default.
+            refusal.kind = FindingKind.OTHER_MODEL if lease.calls else None
+            raise
         if lease.role == DRY_RUN:
             lease.rehearsed.other_models[asked[:80]] = None
         else:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import ipaddress
 import json
 import os
 import select
@@ -40,6 +41,9 @@ LEAST_S = 0.01
 """An agent with less time left is out of time."""
 GRACE_S = 3.0
 """Between asking an agent to stop and killing it."""
+LISTENS = "0A"
+"""State of a listening socket in /proc/net/tcp."""
+MOST_SOCKETS = 20
 ATTRIBUTES = "* -text -ident -filter !eol !working-tree-encoding\n"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -57,7 +61,7 @@ def main() -> int:
     hidden = hide(Path(workdir), launch.get("hidden", []))
     make_repository(workdir)
     try:
-        return run(launch, environment(launch, port))
+        return run(launch, environment(launch, port), port)
     finally:
         restore(Path(workdir), hidden)
 
@@ -83,7 +87,7 @@ def environment(launch: dict[str, str], port: int) -> dict[str, str]:
     }
 
 
-def run(launch: dict[str, object], env: dict[str, str]) -> int:
+def run(launch: dict[str, object], env: dict[str, str], port: int) -> int:
     """Runs the agent in a process group of its own and ends all of it at the time limit."""
     try:
         process = subprocess.Popen(
@@ -102,6 +106,7 @@ def run(launch: dict[str, object], env: dict[str, str]) -> int:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(GRACE_S)
         code = 124
+    report_sockets(launch, open_sockets(port))
     signal_group(process.pid, signal.SIGKILL)
     process.wait()
     kill_orphans()
@@ -134,6 +139,49 @@ def lost_seconds(path: str, token: str) -> float:
             return float(json.loads(ask_clock(gateway, token).partition(b"\r\n\r\n")[2])["lost_s"])
     except (OSError, ValueError, KeyError, TypeError):
         return 0.0
+
+
+def open_sockets(port: int) -> list[str]:
+    """Lists what listens on TCP beyond the loopback, without the launcher's own port; nothing without /proc."""
+    found = []
+    for name in ("tcp", "tcp6"):
+        try:
+            rows = Path("/proc/net", name).read_text(encoding="ascii").splitlines()[1:]
+        except OSError:
+            continue
+        for row in rows:
+            address, state = row.split()[1], row.split()[3]
+            host, _, number = address.rpartition(":")
+            place = read_address(host)
+            if state == LISTENS and not place.is_loopback and int(number, 16) != port:
+                found.append(f"{place}:{int(number, 16)}")
+    return sorted(found)[:MOST_SOCKETS]
+
+
+def read_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """Reads an address of /proc/net/tcp: words of four bytes in the order of the machine."""
+    data = bytes.fromhex(host)
+    if sys.byteorder == "little":
+        data = b"".join(data[at : at + 4][::-1] for at in range(0, len(data), 4))
+    address = ipaddress.ip_address(data)
+    return getattr(address, "ipv4_mapped", None) or address
+
+
+def report_sockets(launch: dict[str, object], sockets: list[str]) -> None:
+    """Tells the gateway what the agent left open; an agent that reaches the gateway can only add to it."""
+    if not sockets:
+        return
+    body = " ".join(sockets).encode("ascii")
+    head = (
+        f"POST /v1/dgm/sockets HTTP/1.1\r\nHost: dgm\r\nAuthorization: Bearer {launch['token']}\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as gateway:
+        gateway.settimeout(CONNECT_S)
+        gateway.connect(str(launch["socket"]))
+        gateway.sendall(head.encode("ascii") + body)
+        while gateway.recv(65536):
+            pass
 
 
 def try_gateway(launch: dict[str, str], port: int) -> str:

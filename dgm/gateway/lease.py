@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from dgm.archive.conversations import ConversationBuilder, Thread
 from dgm.archive.volatile_text import Conditions
-from dgm.domain import ActionId, Usage
+from dgm.domain import ActionId, Finding, FindingKind, Usage
 from dgm.errors import DgmError
 from dgm.gateway.allowed import BadRequest
 from dgm.gateway.bodies import Pace
@@ -113,6 +113,10 @@ Recorded = Callable[[], tuple[Sequence[Exchange], Conditions]]
 """Reads the answers that earlier attempts of an action paid for, and what is known of their conditions."""
 DRY_RUN = "dry-run"
 """The role of rehearsals: calls cost nothing and are not journaled, so no number clashes with a paid one."""
+MOST_DETAIL = 300
+"""Maximum characters of what is told of a finding."""
+MOST_NAMES = 50
+"""Maximum number of names of other models that are remembered for one job."""
 SPENT = "action_limit_exceeded"
 """Error code of a call that a limit of its action forbids."""
 
@@ -206,6 +210,8 @@ class Lease:
         refusals: number of requests that were answered with an error.
         left_out: names of what was left out of its requests, in order, each once.
         refused: map of code to first message of the refusals, in order.
+        findings: what its requests and its sandbox show against the agent, in order, each once.
+        asked_models: names of other models that it asked for, in order, each once.
         rehearsed: what the calls of a dry run show.
         foreign: number of refusals for reasons that are not the agent's.
         heard: numbers of the calls that were answered so far in this attempt of the action; its leases share the set.
@@ -240,6 +246,8 @@ class Lease:
         self.calls = 0
         self.refusals = 0
         self.refused: dict[str, str] = {}
+        self.findings: dict[Finding, None] = {}
+        self.asked_models: dict[str, None] = {}
         self.left_out: dict[str, None] = {}
         self.foreign = 0
         self.last_words = ""
@@ -429,6 +437,11 @@ class Lease:
         if not own:
             self.foreign += 1
             self.last_words = message
+
+    def blame(self, kind: FindingKind, detail: str) -> None:
+        """Count something against the agent; the first of a kind stands for all."""
+        if all(finding.kind is not kind for finding in self.findings):
+            self.findings[Finding(kind, detail[:MOST_DETAIL])] = None
 
     @property
     def blameless(self) -> str:

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from dgm.domain import ActionId
+from dgm.domain import ActionId, FindingKind
 from dgm.errors import ArchiveCorrupt, Infrastructure
 from dgm.gateway.allowed import LEFT_OUT, BadRequest, collect_left_out
 from dgm.gateway.answering import JSON, CompletionHandler
@@ -44,6 +44,8 @@ SPOKEN = (CHAT, RESPONSES, MESSAGES)
 FINAL = {"x-should-retry": "false"}
 """Headers of refusals: vendors' clients retry after a 503 unless they are told not to."""
 AWAY = ("model_unavailable", "the model cannot be reached now")
+SOCKETS_BYTES = 4000
+"""Maximum bytes of a list of open sockets."""
 MOST_LEFT_OUT = 50
 """Maximum number of names of parts left out that are noted for one job; an agent can make up many."""
 MOST_LOST_S = 1800.0
@@ -234,6 +236,7 @@ class Gateway:
                 *(Route(path, self._greet, methods=["GET"]) for path in ("/", "/api/hello")),
                 Route("/v1/messages/count_tokens", count, methods=["POST"]),
                 Route("/v1/dgm/clock", self._clock, methods=["GET"]),
+                Route("/v1/dgm/sockets", self._endpoint(self._note_sockets), methods=["POST"]),
                 Route("/v1/models", self._endpoint(self._list_models), methods=["GET"]),
                 Route("/v1/models/{name:path}", self._endpoint(self._describe_model), methods=["GET"]),
                 Route("/{path:path}", self._endpoint(self._refuse_path), methods=everything),
@@ -298,6 +301,8 @@ class Gateway:
 
     def _note(self, lease: Lease, refusal: BadRequest | RequestRefused) -> None:
         lease.refuse(refusal.code, str(refusal), own=refusal.own)
+        if isinstance(refusal, BadRequest) and refusal.kind:
+            lease.blame(refusal.kind, str(refusal))
         if lease.role != DRY_RUN and lease.refusals <= lease.limits.refusals:
             self._journal.refuse(lease.action, lease.role, refusal.status, refusal.code, str(refusal))
 
@@ -332,6 +337,15 @@ class Gateway:
         if lease is None:
             return await self._refuse_key(CHAT)
         return JSONResponse({"lost_s": min(lease.lost_s, MOST_LOST_S)})
+
+    async def _note_sockets(self, _wire: Wire, lease: Lease, http: "HttpRequest") -> "Response":
+        """Take the launcher's list of sockets that the agent left open."""
+        from starlette.responses import Response
+
+        addresses = (await lease.pace.read(http, SOCKETS_BYTES)).decode("ascii", "replace").split()
+        if addresses:
+            lease.blame(FindingKind.SOCKET, f"left listening: {', '.join(addresses)}")
+        return Response()
 
     async def _list_models(self, _wire: Wire, lease: Lease, _http: "HttpRequest") -> "Response":
         from starlette.responses import Response

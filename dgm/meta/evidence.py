@@ -48,7 +48,11 @@ its parent. Nothing here can be changed.
 
 
 def evidence_folder(
-    parents: Sequence[Member], members: Sequence[Member], cases: Sequence[Case], folder_bytes: int
+    parents: Sequence[Member],
+    members: Sequence[Member],
+    cases: Sequence[Case],
+    folder_bytes: int,
+    withheld: int = 0,
 ) -> Snapshot:
     """Return the evidence as files: an index, the first parent's cases, and a folder for each agent.
 
@@ -60,12 +64,13 @@ def evidence_folder(
         members: further agents, the most important first.
         cases: evaluations of any of them; without one there is no folder.
         folder_bytes: bound on the folder, its index included unless that alone is larger.
+        withheld: number of evaluations that are no evidence, because their agents cheated.
     """
     if not cases:
         return {}
     agents = (*parents, *members)
     wanted = dict(_list_files(agents, cases, with_first_source=len(parents) > 1))
-    room = folder_bytes - len(_index(parents, members, cases, wanted, [*wanted]))
+    room = folder_bytes - len(_index(parents, members, cases, wanted, [*wanted], withheld))
     files: dict[str, bytes] = {}
     for path, data in wanted.items():
         if len(data) > room and room >= _LEAST_CUT and path.startswith("cases/"):
@@ -74,7 +79,7 @@ def evidence_folder(
             files[path] = data
             room -= len(data)
     missing = [path for path in wanted if path not in files]
-    files[INDEX] = _index(parents, members, cases, wanted, missing)
+    files[INDEX] = _index(parents, members, cases, wanted, missing, withheld)
     return {path: Entry(data) for path, data in files.items()}
 
 
@@ -153,6 +158,7 @@ def _index(
     cases: Sequence[Case],
     wanted: Mapping[str, bytes],
     missing: Sequence[str],
+    withheld: int,
 ) -> bytes:
     def case_line(place: str, case: Case) -> str:
         folder = f"{place}/{_case_name(case)}/"
@@ -170,6 +176,8 @@ def _index(
         lines += [f"  by {agent.operator}: {agent.rationale}"] if agent.parents else []
         if agent.id != first:
             lines += [case_line(f"agents/{agent.id}/cases", case) for case in _cases_of(agent.id, cases)]
+    if withheld:
+        lines += ["", f"Evaluations left out because an agent cheated in them: {withheld}."]
     if missing:
         lines += ["", "## Left out for want of room", ""]
         lines += [f"- `{path}` ({len(wanted[path])} bytes)" for path in missing]

@@ -14,12 +14,13 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from dgm.archive.repository import applying_patch, patch
 from dgm.archive.snapshots import tree_id
+from dgm.conduct import Secrets, inspect_edit
 from dgm.config import GateSettings, LimitSettings, VettingSettings
-from dgm.domain import Entry, Snapshot, TaskId, Verdict
+from dgm.domain import Entry, Finding, Snapshot, TaskId, Verdict
 from dgm.errors import AgentFault, ArchiveCorrupt, UserError
 from dgm.meta.contract import OWN_EDITOR, read_contract
 from dgm.meta.similarity import AgentEdit, Judge, check_novel, syntax_key
@@ -146,6 +147,11 @@ class Vetting:
     gates: GateSettings = field(default_factory=GateSettings)
     judge: Judge | None = None
     """Judge of the gate ``novelty``, if a model decides."""
+    secrets: Callable[[], Secrets] = Secrets
+    """Lookup of texts that only the benchmark's tasks hold; called once, when needed."""
+    on_misconduct: Literal["flag", "reject"] = "flag"
+    findings: dict[Finding, None] = field(default_factory=dict)
+    """What counts against the child's edit is added here."""
     key: str = ""
     """``syntax_key`` of the child, once it is known; empty where the settings do not ask for it."""
     stages: list[dict[str, Any]] = field(default_factory=list)
@@ -155,8 +161,8 @@ class Vetting:
         """Pass the child through every stage that the settings ask for, and return its ``syntax_key``.
 
         Raises:
-            AgentFault: it failed; ``stage`` is one of ``patch``, ``unchanged``, ``protected``, ``size``, ``duplicate``,
-                ``syntax``, ``contract``, ``novelty``, ``check``, ``improve``, ``probe``.
+            AgentFault: it failed; ``stage`` is one of ``patch``, ``unchanged``, ``protected``, ``size``, ``conduct``,
+                ``duplicate``, ``syntax``, ``contract``, ``novelty``, ``check``, ``improve``, ``probe``.
             Infrastructure: a sandbox or a model failed.
         """
         stages: list[tuple[str, bool, Callable[[dict[str, Any]], Awaitable[None]]]] = [
@@ -164,6 +170,7 @@ class Vetting:
             ("unchanged", True, self._unchanged),
             ("protected", True, self._protected),
             ("size", True, self._size),
+            ("conduct", True, self._conduct),
             ("duplicate", True, self._duplicate),
             ("syntax", self.vetting.syntax, self._syntax),
             ("contract", True, self._contract),
@@ -229,6 +236,25 @@ class Vetting:
         if len(self.child) > limits.agent_files:
             reason = f"the agent's source has {len(self.child)} files; {limits.agent_files} are allowed"
             raise AgentFault("size", reason)
+
+    async def _conduct(self, record: dict[str, Any]) -> None:
+        """Look for tasks' own texts, and ways around checks, in what the edit adds; tell only where."""
+
+        def inspect() -> Sequence[Finding]:
+            return inspect_edit(patch(self.parent, self.child), self.parent, self.secrets())
+
+        try:
+            findings = await asyncio.to_thread(inspect)
+        except UserError as error:  # another stage's fault, which may be turned off
+            record |= {"result": "skipped", "note": str(error)}
+            return
+        if not findings:
+            return
+        self.findings.update(dict.fromkeys(findings))
+        lines = "; ".join(f"{finding.location}: {finding.detail}" for finding in findings)
+        record["note"] = lines
+        if self.on_misconduct == "reject":
+            raise AgentFault("conduct", lines)
 
     async def _duplicate(self, _: dict[str, Any]) -> None:
         if twin := await asyncio.to_thread(self.known, self.child):

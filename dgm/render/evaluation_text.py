@@ -10,6 +10,7 @@ from rich.text import Text
 from dgm.domain import Action, Evaluate
 from dgm.render import fmt
 from dgm.render.safe import one_line
+from dgm.render.text import finding_text
 from dgm.replay.again import Divergence, Match, StepAgain
 from dgm.views.evaluation import AgentEvaluation, EvaluationView, PairedTallies
 from dgm.views.replay import DecisionsReplay, EvaluationReplay, LiveReplay, RecordReplay, ReplayView
@@ -106,6 +107,9 @@ def _task_lines(view: EvaluationView) -> Iterator[str]:
         if flaky:
             yield f"{name} sometimes resolved: {fmt.listing(flaky, LISTED)}"
         yield from _reason_lines(agent, name)
+        for task, findings in list(agent.findings.items())[:LISTED]:
+            told = one_line("; ".join(map(finding_text, findings)), REASON_CELLS)
+            yield f"{name} {fmt.FLAG} {one_line(task, NAME_CELLS)}: {told}"
 
 
 def _reason_lines(agent: AgentEvaluation, name: str) -> Iterator[str]:

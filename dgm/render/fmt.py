@@ -8,6 +8,8 @@ from dgm.views.values import SIGNIFICANT, DeltaView, TallyView, UsageView
 DASH = "–"
 BEST = "★"
 BAR_CELLS = 8
+FLAG = "⚑"
+"""Mark of misconduct."""
 VERDICT_MARKS = {"resolved": "✓", "unresolved": "✗", "invalid": "?"}
 STATE_MARKS = {"waiting": "⏸", "expanding": "✎", "evaluating": "●", "barren": "†", "idle": ""}
 """Marks of an agent's state."""

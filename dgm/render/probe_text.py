@@ -6,9 +6,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from dgm.evaluation.bisecting import Vote
 from dgm.evaluation.probing import Outcome, ProbeState
 from dgm.render import fmt
 from dgm.render.safe import one_line
+from dgm.views.bisection import BisectionView
 from dgm.views.probes import AgentProbesView, ProbeRow, ProbeView
 
 CELLS = 80
@@ -60,3 +62,36 @@ def _iter_remarks(row: ProbeRow) -> Iterator[str]:
         yield f"{row.unsafe} unsafe, {row.safe} safe, {row.no_answer} without an answer of {tried} attempts"
     if row.unsafe_tests:
         yield f"failed {fmt.listing([one_line(test.rpartition('::')[2], CELLS) for test in row.unsafe_tests], 5)}"
+
+
+def render_bisection(view: BisectionView) -> RenderableType:
+    """Return the attempts at the tried members of a lineage, and the first that fails; without its patch."""
+    table = Table.grid(padding=(0, 2))
+    for row in view.tried:
+        decision = row.decision or "open"
+        counts = ((row.passes, "passed"), (row.fails, "failed"), (row.no_answer, "without an answer"))
+        tries = ", ".join(f"{count} {word}" for count, word in counts if count)
+        style = {Vote.GOOD.value: "green", Vote.BAD.value: "red"}.get(decision, "dim")
+        operator = Text(one_line(row.operator, CELLS))
+        table.add_row("", f"agent {row.agent}", Text(decision, style), Text(tries), operator)
+    criterion = one_line(view.criterion, CELLS)
+    parts: list[RenderableType] = [
+        Text(f"{fmt.count(view.members, 'agent')} in the lineage of agent {view.agent}; {criterion}")
+    ]
+    parts += [
+        table,
+        Text(one_line(view.message, 500), "bold" if view.first_failing is not None else "yellow"),
+    ]
+    if view.contradictions:
+        others = fmt.listing(view.contradictions, 5)
+        parts.append(
+            Text(
+                f"the results are not monotone: agents {others} contradict a single change; this is one of several",
+                "yellow",
+            )
+        )
+    if view.first_failing is not None:
+        parts.append(Text(f"made by {one_line(view.operator, CELLS)}: {one_line(view.rationale, 300)}"))
+    spend = f"; {fmt.usage(view.spend)}" if view.spend.calls else ""
+    parts.append(Text(f"recorded in {one_line(view.folder, 500)}{spend}", "dim"))
+    return Group(*parts)

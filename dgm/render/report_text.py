@@ -43,6 +43,7 @@ def render_report(view: ReportView) -> RenderableType:
         *_operator_rows(view),
         *_spend_rows(view),
     ]
+    rows += [("drift", Text(drift_text(view)))] if len(view.drift.steps) > 1 else []
     rows += [("warning", Text(one_line(warning, 400), "yellow")) for warning in view.warnings]
     return Group(answer, Text(), _grid(*rows, ("note", Text(neutralise(view.note), "yellow"))))
 
@@ -166,6 +167,24 @@ def amount_text(value: float, unit: Unit) -> str:
             return f"{fmt.short_number(value)} tokens"
         case Unit.SECONDS:
             return f"{value / 3600:.1f} hours of work" if value >= 3600 else f"{value:.0f} seconds of work"
+
+
+def drift_text(view: ReportView) -> str:
+    """Return how the best agent differs from the seed in conduct, size and cost, on one line."""
+    first, last = view.drift.steps[0], view.drift.steps[-1]
+    sizes = [fmt.short_number(step.source_bytes or 0) for step in (first, last)]
+    money = any(step.usd_per_task for step in (first, last))
+    costs = [
+        fmt.money(step.usd_per_task) if money else fmt.short_number(step.tokens_per_task)
+        for step in (first, last)
+    ]
+    findings = sum(step.findings for step in view.drift.steps)
+    return (
+        f"seed → best: misconduct {first.findings} → {last.findings} ({findings} on the line), "
+        f"source {sizes[0]} → {sizes[1]} bytes, {costs[0]} → {costs[1]}{'' if money else ' tokens'} a task, "
+        f"calls {first.calls_per_task:.1f} → {last.calls_per_task:.1f} a task, "
+        f"refusals {first.refusals} → {last.refusals}"
+    )
 
 
 def operator_text(line: OperatorView) -> str:

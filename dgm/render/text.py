@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from dgm.views.agents import AgentRow, AgentView, AttemptView, LineageView, TreeView, WaitingChildView
+    from dgm.views.conduct import FindingView
     from dgm.views.events import EventView
     from dgm.views.progress import ActionView, BudgetUse, NodeView
     from dgm.views.run import RunView
@@ -95,6 +96,12 @@ def render_run(view: RunView) -> RenderableType:
         facts.add("waiting", f"{children} for you: dgm approve {one_line(view.run, 120)}", "yellow")
     dead = ", ".join(f"{times} {one_line(stage, 40)}" for stage, times in view.stillborn.items())
     facts.add("agents", f"{view.agents}" + (f"; stillborn: {dead}" if dead else ""))
+    if view.findings:
+        facts.add(
+            "misconduct",
+            f"{fmt.count(view.findings, 'finding')} against agents: dgm show {one_line(view.run, 120)}",
+            "red",
+        )
     _add_evaluations(facts, view)
     _add_spend(facts, view)
     _add_best(facts, view)
@@ -375,6 +382,7 @@ def render_tree(view: TreeView, width: int | None = None) -> Iterator[Text]:
     stem = max(stems.values()) + 4
     tally = max(len(fmt.tally(row.own)) for row in view.agents)
     clade = max(len(fmt.tally(row.clade)) for row in view.agents)
+    flagged = any(row.clade_findings for row in view.agents)
     for agent, prefix in prefixes.items():
         row = view.agents[agent]
         line = Text.assemble((prefix, "dim"), (str(agent), "bold"), " ", marks(row))
@@ -383,6 +391,8 @@ def render_tree(view: TreeView, width: int | None = None) -> Iterator[Text]:
         if width is None or width >= WIDE:
             line.append(f"{fmt.interval(row.own.interval) if row.own.n else '':<8}  ", "dim")
         line.append(f"clade {fmt.tally(row.clade) if row.children else fmt.DASH:<{clade}}  ", "dim")
+        if flagged:
+            line.append(f"{conduct_text(row):<12}  ", "red")
         line.append(_making(row), "cyan").append(f"  {one_line(row.rationale, 200)}")
         if width is not None:
             line.truncate(width, overflow="ellipsis")
@@ -391,6 +401,13 @@ def render_tree(view: TreeView, width: int | None = None) -> Iterator[Text]:
         best = view.agents[view.best]
         yield Text.assemble((f"{fmt.BEST} best  ", "bold yellow"), agent_summary(best))
         yield Text(f"  {fmt.BEST_MEANS}", "dim")
+
+
+def conduct_text(row: AgentRow) -> str:
+    """Return an agent's findings and its clade's: ``⚑ 2, clade 5``; empty if there are none."""
+    clade = f"clade {row.clade_findings}" if row.children and row.clade_findings else ""
+    own = f"{fmt.FLAG} {row.findings}" if row.findings else ""
+    return ", ".join(filter(None, [own, clade]))
 
 
 def tree_prefixes(agents: Sequence[AgentRow], most: int) -> Iterator[tuple[int, str]]:
@@ -474,6 +491,9 @@ def render_agent(view: AgentView) -> RenderableType:
     abandoned = f", {fmt.count(view.abandoned, 'task')} abandoned" if view.abandoned else ""
     facts.add("own", _own_text(view) + abandoned)
     facts.add("clade", fmt.tally_interval(view.clade))
+    facts.add("misconduct", conduct_text(view), "red")
+    for finding in making.findings:
+        facts.add("", one_line(finding_text(finding), 200), "red")
     if view.delta:
         few = " (few tasks)" if view.delta.few else ""
         facts.add(
@@ -483,6 +503,11 @@ def render_agent(view: AgentView) -> RenderableType:
         )
     facts.add("probes", state_text(view.probes).plain, "" if view.probes.probes else "dim")
     return Group(facts.table, *_account_lines(view), *_evaluation_lines(view.evaluations))
+
+
+def finding_text(finding: FindingView) -> str:
+    """Return a finding on one line: ``special-case: loop.py:12: names a task of the benchmark``."""
+    return ": ".join(filter(None, [finding.kind, finding.location, finding.detail]))
 
 
 def waiting_child_lines(child: WaitingChildView, now: float) -> Iterator[str]:
@@ -541,6 +566,7 @@ def attempt_line(attempt: AttemptView) -> Text:
         (took, "dim"),
         (one_line(attempt.task, 120), "bold"),
         f"{again}: {one_line(attempt.reason, 100)}",
+        *((f"  {fmt.FLAG} {one_line(finding_text(each), 120)}", "red") for each in attempt.findings),
     )
 
 

@@ -54,6 +54,7 @@ from dgm.sandboxes.choose import open_kind
 from dgm.search.prepare import AgentIndex
 from dgm.search.start import current_settings_at, group_by_settings
 from dgm.simulation import check_performed
+from dgm.worker.conduct import apply_conduct
 from dgm.worker.session import LentModels, call_limits, open_session
 from dgm.worker.worker import Worker
 
@@ -541,6 +542,8 @@ async def _regrade_patch(replayer: Replayer, action: ActionId, recorded: Evaluat
         grade = await worker.benchmark.grade(recorded.task, patch, worker.session.spec.labels)
     except Infrastructure as error:
         return Match.NOT_PERFORMED, None, Divergence(action, f"the infrastructure failed: {error}")
+    # What the agent's work showed is not seen again; what its patch shows is.
+    grade = apply_conduct(grade, recorded.findings, worker.settings.conduct.on_misconduct)
     now = Evaluation(
         recorded.agent, recorded.task, recorded.attempt, grade.verdict, grade.reason, grade.score
     )

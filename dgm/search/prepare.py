@@ -98,7 +98,7 @@ def choose_evidence(
         ArchiveCorrupt: a trace on the end of an evaluation is missing or damaged.
     """
     rng = Random(f"{settings.seed}/{action}/evidence")
-    past = {parent: evaluations_of(run, parent, before=action) for parent in what.parents}
+    past = {parent: read_honest(run, parent, action)[0] for parent in what.parents}
     parents_own = past[what.parents[0]]
     chosen: set[ActionId] = set()
     for verdict, count in (
@@ -111,7 +111,7 @@ def choose_evidence(
     failed = _find_failed_tasks(tree, what.parents[0])
     chosen_failed = {parents_own[number].task for number in chosen} & failed
     for agent in (*what.parents[1:], *what.shown):
-        others = past[agent] if agent in past else evaluations_of(run, agent, before=action)
+        others = past[agent] if agent in past else read_honest(run, agent, action)[0]
         chosen.update(_sample_cases(others, (chosen_failed, failed), rng))
     if not what.aim and set(needs.aims) <= set(ENTRIES):
         what = _choose_aim(run, what, parents_own, needs.aims, rng)
@@ -121,15 +121,26 @@ def choose_evidence(
     return structs.replace(what, evidence=tuple(sorted(chosen)), probes=probes)
 
 
+def read_honest(run: Run, agent: AgentId, before: ActionId) -> tuple[Evaluations, int]:
+    """Return an agent's evaluations without findings, and how many others there are, when an action was first started.
+
+    What a cheat did, and what it learned, is no evidence.
+    """
+    evaluations = evaluations_of(run, agent, before=before)
+    honest = {number: each for number, each in evaluations.items() if not each.findings}
+    return honest, len(evaluations) - len(honest)
+
+
 def _choose_shown(
     tree: Tree, parents: tuple[AgentId, ...], needs: Needs, settings: EvidenceSettings
 ) -> tuple[AgentId, ...]:
     """Return the nearest ancestors, the nearest first, then others."""
-    line = {ancestor for parent in parents for ancestor in tree.ancestors(parent)} - {*parents}
+    line = {ancestor for parent in parents for ancestor in tree.ancestors(parent)}
+    line -= {*parents} | tree.flagged
     nearest = heapq.nlargest(settings.ancestors, line)
     tried = (agent.id for agent in tree.agents if tree.own(agent.id).n)
     pool = heapq.nsmallest(POOL, tried, key=lambda agent: (-tree.own_resolved[agent], agent))
-    pool = [agent for agent in pool if agent not in {*parents, *nearest}]
+    pool = [agent for agent in pool if agent not in {*parents, *nearest} | tree.flagged]
     count = max(settings.others, needs.relatives, needs.archive)
     if needs.archive:
         return (*nearest, *_choose_diverse(tree, parents[0], pool, count))
@@ -231,17 +242,24 @@ def read_brief(
         ArchiveCorrupt: a source or a trace is missing or damaged.
     """
     tree, repository = run.tree, run.repository
-    past = {agent: evaluations_of(run, agent, before=action) for agent in (*what.parents, *what.shown)}
+    read = {agent: read_honest(run, agent, action) for agent in (*what.parents, *what.shown)}
+    past = {agent: evaluations for agent, (evaluations, _) in read.items()}
     members = [_read_member(run, agent, evaluations) for agent, evaluations in past.items()]
     parents, shown = members[: len(what.parents)], members[len(what.parents) :]
     evaluations = {number: each for own in past.values() for number, each in own.items()}
-    cases = [_read_case(run, benchmark, number, evaluations[number]) for number in what.evidence]
+    cases = [
+        _read_case(run, benchmark, number, evaluations[number])
+        for number in what.evidence
+        if number in evaluations
+    ]
     own_cases = [case for case in cases if case.evaluation.agent == what.parents[0]]
     two = len(what.parents) == 2
     ancestor = tree.agents[tree.common_ancestor(*what.parents)].commit if two else None
     return Brief(
         parents=parents,
-        evidence=evidence_folder(parents, shown, cases, settings.folder_bytes),
+        evidence=evidence_folder(
+            parents, shown, cases, settings.folder_bytes, withheld=sum(count for _, count in read.values())
+        ),
         facts=count_problems(parents[0].own, own_cases),
         child_number=tree.child_number(action),
         members=shown,
@@ -494,7 +512,10 @@ class RunController:
             stage = "rejected" if by == PERSON else "expired"
             reason = answer.reason or "the user answered no"
             return AgentStillborn(
-                action, Stillborn(child.parents, child.operator, stage, reason, child.cost, by)
+                action,
+                Stillborn(
+                    child.parents, child.operator, stage, reason, child.cost, by, findings=child.findings
+                ),
             )
         twin = self._find_twin(child, action)
         if twin:
@@ -505,7 +526,9 @@ class RunController:
         syntax = child.syntax if self._settings.vetting.syntax else ""
         content = self._run.repository.tree_of(child.commit)
         stage, reason = self._index.find_twin(content, syntax, itself)
-        return Stillborn(child.parents, child.operator, stage, reason, child.cost) if stage else None
+        if not stage:
+            return None
+        return Stillborn(child.parents, child.operator, stage, reason, child.cost, findings=child.findings)
 
     def _read_answer(self, action: ActionId) -> ApprovalAnswer | None:
         try:

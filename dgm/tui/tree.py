@@ -263,7 +263,9 @@ class AgentTree(Tree[int]):
     def marks_of(self, row: AgentRow) -> Text:
         """Return the marks behind an agent's number."""
         stars = f"{' ★' * (row.agent == self.best)}{' ◆' * (row.agent in self.marked)}"
-        return Text.assemble((stars, "bold yellow"), (f" {fmt.STATE_MARKS[row.state]}".rstrip(), "yellow"))
+        flag = f" {fmt.FLAG}{row.findings}" if row.findings else ""
+        state = f" {fmt.STATE_MARKS[row.state]}".rstrip()
+        return Text.assemble((stars, "bold yellow"), (state, "yellow"), (flag, "red"))
 
     def name_of(self, agent: int) -> Text:
         """Return an agent's number with its marks."""

@@ -17,6 +17,7 @@ from dgm.archive.tree import Tree, WaitingChild
 from dgm.domain import ActionId, Agent, AgentId, Cost, Evaluate, Evaluation, Expand, Usage
 from dgm.policies.limits import BARREN
 from dgm.stats import lower_bound
+from dgm.views.conduct import FindingView
 from dgm.views.probes import AgentProbesView
 from dgm.views.progress import agent_of
 from dgm.views.values import DeltaView, SpendView, TallyView, UsageView, View
@@ -66,6 +67,10 @@ class AgentRow(View):
     state: AgentState
     best: bool
     """Whether the policy recommends it."""
+    findings: int = 0
+    """What counts against its conduct: in its evaluations, in its edit, and in its work on its children."""
+    clade_findings: int = 0
+    """The same of the agent and all its descendants."""
 
     @classmethod
     def of(
@@ -94,6 +99,8 @@ class AgentRow(View):
             "delta": DeltaView.between(tree, agent.parents[0], agent.id) if agent.parents else None,
             "state": states.get(agent.id, AgentState.IDLE),
             "best": agent.id == best,
+            "findings": int(tree.own_findings[agent.id]),
+            "clade_findings": int(tree.clade_findings[agent.id]),
         }
         return cls(**values, **more)
 
@@ -116,6 +123,8 @@ class AttemptView(View):
     """Usage over all tries of the action."""
     traces: dict[str, str]
     """Name → digest of what is stored: ``patch``, ``log``, ``tests``."""
+    findings: tuple[FindingView, ...] = ()
+    """What counts against the agent."""
 
     @classmethod
     def of(
@@ -137,6 +146,7 @@ class AttemptView(View):
             "seconds": evaluation.cost.seconds,
             "cost": SpendView.by_role(by),
             "traces": dict(evaluation.cost.traces),
+            "findings": FindingView.all_of(evaluation.findings),
         }
         return cls(**values, **more)
 
@@ -226,6 +236,8 @@ class MakingView(View):
     statement: str | None
     """The general statement that the operator wrote about the failure."""
     traces: dict[str, str]
+    findings: tuple[FindingView, ...] = ()
+    """Those with a location count against the agent, the others against its first parent, which made it."""
 
 
 class AgentView(AgentRow):
@@ -397,7 +409,8 @@ def read_making(run: Run, agent: Agent) -> MakingView:
     from dgm.analysis.accounts import stage_times
 
     events = [item.event for item in run.store.events_of_action(agent.action)] if agent.parents else []
-    cost = next((event.outcome.cost for event in events if isinstance(event, AgentBorn)), Cost())
+    born = next((event.outcome for event in events if isinstance(event, AgentBorn)), None)
+    cost = born.cost if born else Cost()
     starts = [event.action for event in events if isinstance(event, ActionStarted)]
     what = next((action for action in starts if isinstance(action, Expand)), None)
     statement = cost.traces.get("statement")
@@ -412,6 +425,7 @@ def read_making(run: Run, agent: Agent) -> MakingView:
         read={path: int(counts[0]) for path, counts in _read_json_trace(run, cost, "reading").items()},
         statement=decode(run.traces.get(statement)) if statement else None,
         traces=dict(cost.traces),
+        findings=FindingView.all_of(born.findings if born else ()),
     )
 
 

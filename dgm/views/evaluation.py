@@ -4,9 +4,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal, Self
 
+from pydantic import Field
+
 from dgm.analysis.budgets import Reason
-from dgm.domain import Evaluation, Task, Verdict
+from dgm.domain import Evaluation, Finding, Task, Verdict
 from dgm.evaluation.schedule import AgentResult, Comparison
+from dgm.views.conduct import FindingView
 from dgm.views.holdout import PairedView, paired_fields
 from dgm.views.values import TallyView, UsageView, View
 
@@ -70,6 +73,8 @@ class AgentEvaluation(View):
     """Failed and invalid tries are included."""
     usd_per_resolved: float | None
     """Cost per resolved attempt; None without one."""
+    findings: dict[str, tuple[FindingView, ...]] = Field(default_factory=dict)
+    """Task → what counts against the agent, over all attempts."""
 
     @classmethod
     def of(cls, name: str, result: AgentResult, tasks: Sequence[Task], attempts: int) -> Self:
@@ -89,7 +94,19 @@ class AgentEvaluation(View):
             missing=result.missing,
             spend=UsageView.of(result.spend),
             usd_per_resolved=result.spend.usd / resolved if resolved else None,
+            findings={
+                task: FindingView.all_of(dict.fromkeys(findings))
+                for task, findings in _gather_findings(result.graded).items()
+            },
         )
+
+
+def _gather_findings(graded: Sequence[Evaluation]) -> dict[str, list[Finding]]:
+    findings: dict[str, list[Finding]] = {}
+    for evaluation in graded:
+        if evaluation.findings:
+            findings.setdefault(evaluation.task, []).extend(evaluation.findings)
+    return findings
 
 
 def _count_outcomes(graded: Sequence[Evaluation], attempts: int) -> dict[str, TaskAttempts]:
@@ -139,8 +156,13 @@ class EvaluationView(View):
         """Exit code of the command: 0 if every evaluation has a verdict."""
         if not self.missing:
             return FAILED if self.given_up else 0
-        return {
-            Reason.LIMIT.value: LIMIT,
-            Reason.STOPPED.value: INTERRUPTED,
-            Reason.REFUSED.value: USAGE,
-        }.get(self.ended, FAILED)
+        return code_of_ending(self.ended)
+
+
+def code_of_ending(ended: str) -> int:
+    """Return the exit code of a session that ended too early, by the value of its ``Reason``."""
+    return {
+        Reason.LIMIT.value: LIMIT,
+        Reason.STOPPED.value: INTERRUPTED,
+        Reason.REFUSED.value: USAGE,
+    }.get(ended, FAILED)

@@ -28,7 +28,7 @@ from dgm.archive.events import (
     kind_of,
 )
 from dgm.archive.run import Run, follow_log, format_assignments
-from dgm.domain import Verdict
+from dgm.domain import Findings, Verdict
 from dgm.views.values import View
 
 
@@ -105,7 +105,8 @@ def describe(event: Event, at: float = 0.0) -> tuple[Level, str]:
         case AgentBorn():
             child = event.outcome
             parents = f", child of {_list(child.parents)}" if child.parents else ""
-            return Level.GOOD, f"agent {event.id} was born{parents}: {child.rationale}"
+            told = f"agent {event.id} was born{parents}: {child.rationale}"
+            return Level.GOOD, told + _findings_text(child.findings)
         case AgentStillborn(_, dead):
             return Level.INFO, f"a child of {dead.parents[0]} was stillborn ({dead.stage}): {dead.reason}"
         case ChildProposed(action, child):
@@ -118,7 +119,8 @@ def describe(event: Event, at: float = 0.0) -> tuple[Level, str]:
                 graded.verdict, Level.WARNING
             )
             took = f"in {graded.cost.seconds:.1f} s"
-            return level, f"agent {graded.agent} {graded.verdict} {graded.task} {took}: {graded.reason}"
+            told = f"agent {graded.agent} {graded.verdict} {graded.task} {took}: {graded.reason}"
+            return level, told + _findings_text(graded.findings)
         case VerdictWithdrawn(what=what, verdict=verdict, reason=reason):
             which = f"verdict {verdict} of agent {what.agent} on {what.task}"
             return Level.WARNING, f"{which} was withdrawn: {reason}"
@@ -158,6 +160,11 @@ def _describe_session(event: Event, at: float) -> tuple[Level, str]:
             )
         case _:
             return Level.DETAIL, ""
+
+
+def _findings_text(findings: Findings) -> str:
+    kinds = dict.fromkeys(finding.kind.value for finding in findings)
+    return f" [misconduct: {', '.join(kinds)}]" if kinds else ""
 
 
 def _list(agents: tuple[int, ...]) -> str:

@@ -29,6 +29,7 @@ from dgm.views.best_line import (
     read_groups,
     read_lineage,
 )
+from dgm.views.conduct import DriftView
 from dgm.views.curve import CurvePoint, compute_curve
 from dgm.views.holdout import Answer, HoldoutView, holdout_exists, read_holdout
 from dgm.views.probes import AgentProbesView
@@ -210,6 +211,8 @@ class ReportView(View):
     """The agent with the highest lower bound over time."""
     tree: ReportTree
     lineage: ReportLineage
+    drift: DriftView
+    """The agents of ``lineage.steps``."""
     matrix: MatrixView
     groups: TaskGroups
     failures: FailuresView
@@ -286,6 +289,7 @@ class ReportView(View):
             curve=tuple(compute_curve(run, POINTS)),
             tree=view_tree(tree, best),
             lineage=lineage,
+            drift=DriftView.load(run, [AgentId(step.agent) for step in lineage.steps]),
             matrix=build_matrix(tree, [AgentId(agent) for agent in lineage.agents]),
             groups=read_groups(run, best),
             failures=FailuresView.load(run),

@@ -252,6 +252,8 @@ class RunView(View):
     spend: RunSpend
     refusals: int
     """Requests of agents that the gateway refused."""
+    findings: int = 0
+    """What counts against agents' conduct."""
     model_notes: ModelNotes
     cut_calls: tuple[CutCall, ...]
     changes: tuple[str, ...]
@@ -374,6 +376,7 @@ class RunReader:
                 left_usd=None if limit is None else max(0.0, limit - tree.spend.usd),
             ),
             refusals=tree.refusals,
+            findings=int(tree.own_findings.sum()),
             model_notes=_view_model_notes(run, now),
             cut_calls=tuple(view_cut_calls(run)),
             changes=tuple(format_assignments(changes_of(run))),

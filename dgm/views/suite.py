@@ -120,6 +120,8 @@ class OriginView(View):
     fail_to_pass: tuple[str, ...]
     pass_to_pass: tuple[str, ...]
     provenance: Provenance | None
+    checksum: str
+    """SHA-256 of what can change a verdict on it: its own files and its library's."""
 
 
 class HiddenView(View):

@@ -31,10 +31,12 @@ from dgm.processes import repeat_after_standstill
 from dgm.protocols import BuildError, Completed, Job, JobKind, Model, SandboxEngine, Work
 from dgm.sandboxes.packages import find_install_scripts
 from dgm.worker.session import LentModels, UsageJournal, open_session
-from dgm.worker.workbench import SandboxWorkbench
+from dgm.worker.workbench import AROUND_S, CHECK_BYTES, CHECK_ENVIRONMENT, SandboxWorkbench
 
 SEED_S = 120.0
 """Least limit on the processor time of the start of an agent from which children descend, in seconds."""
+COMMAND_S = 300.0
+"""Wall time of a user's command in an agent's folder, in seconds."""
 MARGIN = 3.0
 """Factor of the seed's own start: a child may do more, and another processor may be slower."""
 PROBLEM = "This is a rehearsal: look at the files of the repository, change nothing, and end."
@@ -245,6 +247,29 @@ def find_difference(job: Job, recorded: Work, repeated: Work) -> str:
             difference = memory.difference(request, number) or "one more than before"
             return f"call {number}: {difference}"
     return ""
+
+
+async def run_command(source: Snapshot, command: str, engine: SandboxEngine, settings: Settings) -> Completed:
+    """Run a shell command in the folder of an agent's source: in a fresh sandbox, with its packages, without a model.
+
+    Raises:
+        AgentFault: stage ``contract``: the source is no agent.
+        UserError: its packages cannot be installed.
+        Infrastructure: the sandbox failed.
+    """
+    async with _open_bench(source, engine, settings, DryRun(_stands_for(settings, "solve"))) as bench:
+        supply = await bench.supplies.supply(bench.spec)
+        life_s = COMMAND_S + AROUND_S
+        spec = replace(bench.spec, mounts=supply.mounts, runtime=supply.runtime, lifetime_s=life_s)
+        async with bench.open_sandbox(spec) as sandbox:
+            await sandbox.put(source, "/agent")
+            return await sandbox.exec(
+                ["sh", "-c", command],
+                timeout_s=COMMAND_S,
+                cwd="/agent",
+                env={**CHECK_ENVIRONMENT, "PYTHONPATH": supply.packages},
+                output_limit=CHECK_BYTES,
+            )
 
 
 def _folder_size(folder: Path) -> int:

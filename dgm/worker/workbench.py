@@ -24,8 +24,9 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Self, TypeVar
 
+from dgm.conduct import Bait
 from dgm.config import LimitSettings
-from dgm.domain import ActionId, Snapshot, Usage
+from dgm.domain import ActionId, Finding, Snapshot, Usage
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.gateway.agent_start import OFFLINE
 from dgm.gateway.blame import FAILED, TRIES
@@ -50,6 +51,7 @@ from dgm.protocols import (
 )
 from dgm.sandboxes import recipes
 from dgm.sandboxes.transfer import patch_of
+from dgm.worker.conduct import inspect_work
 from dgm.worker.leaving import (
     NEVER_COMMITTED,
     FolderChange,
@@ -192,6 +194,8 @@ class SandboxWorkbench:
     """
     supplies: Supplies = field(default_factory=Supplies)
     """Packages of the agents."""
+    findings: dict[Finding, None] = field(default_factory=dict)
+    """What its jobs showed against their agents, in order, each once."""
 
     async def work(self, job: Job) -> Work:
         """Run the agent's program on the job, by the rules above.
@@ -241,7 +245,11 @@ class SandboxWorkbench:
             own_failure = await _find_own_failure(caller, lease, completed, job.time_limit_s, last=last)
         calls = (lease.threads, lease.calls, tuple(lease.refused))
         dry = lease.rehearsed.summarise(lease.refused, lease.left_out) if self.role == DRY_RUN else None
-        return Work(left.files, left.patch, completed, *calls, left.left_out, told, own_failure, dry)
+        shown = (tuple(lease.findings), tuple(lease.asked_models))
+        work = Work(left.files, left.patch, completed, *calls, left.left_out, told, own_failure, dry, *shown)
+        if self.role != DRY_RUN:
+            self.findings.update(dict.fromkeys(inspect_work(work, Bait())))
+        return work
 
     async def ask(self, request: Request, role: str = "diagnose") -> Reply:
         """Ask the role's model once, without an agent.

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 
 from dgm.archive.run import Run
 from dgm.archive.snapshots import tree_id
+from dgm.conduct import Bait, Secrets, is_telling_name
 from dgm.config import Settings
 from dgm.domain import (
     Action,
@@ -25,8 +26,11 @@ from dgm.domain import (
     Evaluate,
     Evaluation,
     Expand,
+    Finding,
+    Findings,
     Outcome,
     Snapshot,
+    Split,
     Stillborn,
     TaskId,
     Usage,
@@ -44,6 +48,7 @@ from dgm.protocols import (
     Benchmark,
     Brief,
     Grade,
+    HasConduct,
     HasEnvironments,
     InImage,
     Job,
@@ -53,6 +58,7 @@ from dgm.protocols import (
     Work,
 )
 from dgm.search.prepare import AgentIndex, read_brief
+from dgm.worker.conduct import apply_conduct, inspect_work
 from dgm.worker.leaving import fit_patch, format_left_out
 from dgm.worker.session import Session
 from dgm.worker.workbench import Allowance, SandboxWorkbench
@@ -120,28 +126,41 @@ async def expand(worker: Worker, action: ActionId, what: Expand) -> Born | Still
     """
     began = time.monotonic()
     traces: dict[str, Digest] = {}
+    findings: dict[Finding, None] = {}
     try:
-        proposal, syntax = await _make_and_vet(worker, action, what, traces)
+        proposal, syntax = await _make_and_vet(worker, action, what, traces, findings)
         parents = [worker.run.tree.agents[parent].commit for parent in what.parents]
         commit = await asyncio.to_thread(worker.run.repository.commit, proposal.source, parents)
     except AgentFault as fault:
         if fault.output:
             traces["output"] = await asyncio.to_thread(worker.keep, fault.output)
         cost = Cost(worker.usage(action), time.monotonic() - began, traces)
-        return Stillborn(what.parents, what.operator, fault.stage, str(fault), cost, cause=fault.cause)
+        return Stillborn(
+            what.parents,
+            what.operator,
+            fault.stage,
+            str(fault),
+            cost,
+            cause=fault.cause,
+            findings=tuple(findings),
+        )
     cost = Cost(worker.usage(action), time.monotonic() - began, traces)
-    return Born(what.parents, what.operator, commit, proposal.rationale, cost, syntax)
+    return Born(what.parents, what.operator, commit, proposal.rationale, cost, syntax, tuple(findings))
 
 
 async def _make_and_vet(
-    worker: Worker, action: ActionId, what: Expand, traces: dict[str, Digest]
+    worker: Worker,
+    action: ActionId,
+    what: Expand,
+    traces: dict[str, Digest],
+    findings: dict[Finding, None],
 ) -> tuple[Proposal, str]:
     run, settings = worker.run, worker.settings
-    vetting = _prepare_vetting(worker, action, what)
+    vetting = _prepare_vetting(worker, action, what, findings)
     brief = await asyncio.to_thread(read_brief, run, worker.benchmark, action, what, settings.evidence)
     if brief.evidence:
         traces["evidence"] = await asyncio.to_thread(worker.keep_uncut, manifest(brief.evidence))
-    bench = worker.open_bench(action, allowance=Allowance(settings.limits))
+    bench = replace(worker.open_bench(action, allowance=Allowance(settings.limits)), findings=findings)
     proposal = await worker.operators[what.operator].make(brief, bench)
     check_answer(proposal, Proposal, f"operator '{what.operator}': make")
     traces["log"] = await asyncio.to_thread(worker.keep, proposal.log)
@@ -150,7 +169,9 @@ async def _make_and_vet(
     return proposal, await vetting(proposal, brief, bench, traces)
 
 
-def _prepare_vetting(worker: Worker, action: ActionId, what: Expand) -> PassStages:
+def _prepare_vetting(
+    worker: Worker, action: ActionId, what: Expand, findings: dict[Finding, None]
+) -> PassStages:
     """Return the vetting of a child, which is compared with the agents that there are when its expansion starts."""
     run, settings, limits = worker.run, worker.settings, worker.settings.limits
     start = run.store.starts_of_action(action)[-1][0]
@@ -164,12 +185,12 @@ def _prepare_vetting(worker: Worker, action: ActionId, what: Expand) -> PassStag
     ) -> str:
         # The judge and each probe have the limits of one action, whatever the cost of making the child. No reply that
         # the operator had is served again.
-        judging = replace(bench, allowance=Allowance.of_vetting(limits))
+        judging = replace(bench, allowance=Allowance.of_vetting(limits), findings={})
         tries = itertools.count(1)
 
         async def probe(child: Snapshot, task: TaskId) -> Grade:
             number, probe_traces = next(tries), dict[str, Digest]()
-            probing = replace(bench, role=PROBE, allowance=Allowance.of_vetting(limits))
+            probing = replace(bench, role=PROBE, allowance=Allowance.of_vetting(limits), findings={})
             try:
                 return await attempt_task(worker, probing, child, task, probe_traces)
             finally:
@@ -189,6 +210,9 @@ def _prepare_vetting(worker: Worker, action: ActionId, what: Expand) -> PassStag
             vetting=settings.vetting,
             gates=settings.gates,
             judge=_open_judge(worker, judging) if novelty == "model" else None,
+            secrets=lambda: read_secrets(worker.benchmark),
+            findings=findings,
+            on_misconduct=settings.conduct.on_misconduct,
         )
         try:
             return await vetting.run()
@@ -196,6 +220,14 @@ def _prepare_vetting(worker: Worker, action: ActionId, what: Expand) -> PassStag
             traces["vetting"] = await asyncio.to_thread(worker.keep_uncut, vetting.trace())
 
     return pass_stages
+
+
+def read_secrets(benchmark: Benchmark) -> Secrets:
+    """Return the texts of all tasks that no agent's source holds by chance; only the ids, if no more is known."""
+    names = (task.id for split in Split for task in benchmark.tasks(split) if is_telling_name(task.id))
+    return Secrets(names=frozenset(names)) | (
+        benchmark.secrets() if isinstance(benchmark, HasConduct) else Secrets()
+    )
 
 
 def _tree_of(child: Snapshot) -> str:
@@ -242,15 +274,26 @@ async def evaluate(worker: Worker, action: ActionId, what: Evaluate) -> Evaluati
     began = time.monotonic()
     traces: dict[str, Digest] = {}
     commit = worker.run.tree.agents[what.agent].commit
+    bench = worker.open_bench(action)
     try:
         source = await asyncio.to_thread(worker.run.repository.source, commit)
-        grade = await attempt_task(worker, worker.open_bench(action), source, what.task, traces)
+        grade = await attempt_task(worker, bench, source, what.task, traces)
     except AgentFault as fault:
-        grade = Grade(Verdict.UNRESOLVED, f"{fault.stage}: {fault}", 0.0)
+        findings = tuple(bench.findings)
+        grade = Grade(Verdict.UNRESOLVED, f"{fault.stage}: {fault}", 0.0, findings=findings)
     except Infrastructure as error:
         grade = Grade(Verdict.INVALID, str(error), 0.0)
     cost = Cost(worker.usage(action), time.monotonic() - began, traces)
-    return Evaluation(what.agent, what.task, what.attempt, grade.verdict, grade.reason, grade.score, cost)
+    return Evaluation(
+        what.agent,
+        what.task,
+        what.attempt,
+        grade.verdict,
+        grade.reason,
+        grade.score,
+        cost,
+        grade.findings,
+    )
 
 
 async def attempt_task(
@@ -286,6 +329,7 @@ async def attempt_task(
         environment=packages,
     )
     tries = 0
+    findings: Findings = ()
     while True:
         work = await bench.work(job)
         tries += 1
@@ -298,10 +342,13 @@ async def attempt_task(
         check_answer(grade, Grade, f"benchmark '{benchmark.name}': grade")
         traces["tests"] = await asyncio.to_thread(worker.keep, grade.log)
         traces["failures"] = await asyncio.to_thread(worker.keep, grade.shown)
+        bait = benchmark.bait(task.id) if isinstance(benchmark, HasConduct) else Bait()
+        findings = tuple(dict.fromkeys((*findings, *await asyncio.to_thread(inspect_work, work, bait))))
         # A workspace in the image cannot be restored as an agent left it.
         problem = "" if isinstance(start, InImage) else benchmark.again(task.id, grade, tries)
         if not problem:
-            return _note_circumstances(grade, work)
+            conduct = worker.settings.conduct.on_misconduct
+            return apply_conduct(_note_circumstances(grade, work), findings, conduct)
         traces.update({f"{name}-{tries}": traces[name] for name in TRACES_OF_A_TRY if name in traces})
         job = replace(job, problem=problem, workspace=work.workspace)
 
@@ -315,7 +362,7 @@ def _note_circumstances(grade: Grade, work: Work) -> Grade:
         format_left_out(work.left_out),
     ]
     note = "; ".join(filter(None, notes))
-    return Grade(grade.verdict, f"{grade.reason} ({note})", grade.score) if note else grade
+    return replace(grade, reason=f"{grade.reason} ({note})") if note else grade
 
 
 def _keep_work(worker: Worker, work: Work, traces: dict[str, Digest]) -> None:

@@ -25,6 +25,7 @@ class Place:
     folder, socket_name = Path("/nowhere"), "gateway.sock"
     limits, takes_tools = CallLimits(calls=80), True
     names = ModelNames("scripted")
+    findings, asked_models = {}, {}
     token, failure, threads, calls, refused = "dgm-0", None, (), 0, ()
     caller, reached, memory = None, True, LeaseMemory()
     idle = IDLE

@@ -57,6 +57,7 @@ def write_figures(view: ReportView | ComparisonView, folder: Path) -> Sequence[P
             **progress,
             "tree": draw_tree(view),
             "operators": draw_operators(view),
+            "drift": draw_drift(view),
             "matrix": draw_matrix(view),
         }
         files = {f"{name}.svg": drawing.file(about) for name, drawing in drawings.items() if drawing}
@@ -160,6 +161,43 @@ def draw_operators(view: ReportView) -> Drawing | None:
         if gain.interval:
             drawing.line(x(100 * gain.interval[0]), y, x(100 * gain.interval[1]), y, "interval", 3)
         drawing.add("circle", {"class": "dot", "cx": x(100 * gain.mean), "cy": y, "r": 5})
+    return drawing
+
+
+def draw_drift(view: ReportView) -> Drawing | None:
+    """Draw misconduct, size, cost, calls and refusals along the best agent's lineage; None for the seed alone."""
+    steps = view.drift.steps
+    if len(steps) < 2:
+        return None
+    money = any(step.usd_per_task for step in steps)
+    rows: Sequence[tuple[str, Sequence[float]]] = (
+        ("findings of misconduct", [step.findings for step in steps]),
+        ("bytes of source", [step.source_bytes or 0 for step in steps]),
+        ("USD per task", [step.usd_per_task for step in steps])
+        if money
+        else ("tokens per task", [step.tokens_per_task for step in steps]),
+        ("calls per task", [step.calls_per_task for step in steps]),
+        ("refused requests", [step.refusals for step in steps]),
+    )
+    left, width, band = 170, 400, 46
+    drawing = Drawing("drift along the best agent's lineage", 640, 34 + band * len(rows))
+    places = [left + width * number / (len(steps) - 1) for number in range(len(steps))]
+    for number, (name, values) in enumerate(rows):
+        foot, highest = 14 + band * (number + 1) - 12, max(values) or 1
+        heights = [foot - 28 * value / highest for value in values]
+        drawing.line(left, foot, left + width, foot, "axis")
+        drawing.text(left - 12, foot - 6, name, "", 12, "end")
+        drawing.text(left + width + 10, foot - 22, fmt.short_number(max(values)), "soft", 10.5)
+        path = "M" + "L".join(
+            f"{number_text(x)} {number_text(y)}" for x, y in zip(places, heights, strict=True)
+        )
+        drawing.add("path", {"class": "lower", "d": path, "stroke-width": 1.6})
+        for x, y, value, step in zip(places, heights, values, steps, strict=True):
+            tip = f"{fmt.short_number(value)} {name}, agent {step.agent}"
+            drawing.add("circle", {"class": "dot", "cx": x, "cy": y, "r": 2.6}, tip=tip)
+    for x, step in zip(places, steps, strict=True):
+        if len(steps) <= 24 or step in (steps[0], steps[-1]):
+            drawing.text(x, drawing.height - 8, str(step.agent), "soft", 9, "middle")
     return drawing
 
 
@@ -297,6 +335,8 @@ def _tip_lines(agent: AgentRow, hidden: int) -> Iterator[str]:
     if agent.abandoned:
         yield f"{fmt.count(agent.abandoned, 'task')} abandoned"
     yield f"clade (CMP) {fmt.tally(agent.clade)}{children}"
+    if agent.clade_findings:
+        yield f"misconduct {agent.findings}, clade {agent.clade_findings}"
     if agent.rationale:
         yield one_line(agent.rationale, 90)
     if hidden:

@@ -76,6 +76,7 @@ def render_page(view: ReportView) -> bytes:
         progress=figures.draw_progress(view),
         tree=figures.draw_tree(view),
         gains=figures.draw_operators(view),
+        drift=figures.draw_drift(view),
         judged=JUDGED,
         excerpt=lambda step: excerpt_diff(step.patch, room, f"{command} {step.agent} --diff"),
     )

@@ -41,6 +41,7 @@ CALL = {"number": 2, "model": "m", "role": "solve"}
 CHILD = {"parents": [0], "commit": COMMIT, "operator": "op", "rationale": "why"}
 COSTS = {"seconds": 1.25, "usage": [1, 20, 3, 0.25], "traces": {"patch": PATCH}}
 GRADED = {"agent": 0, "task": "t", "attempt": 0, "verdict": "resolved", "reason": ""}
+FINDINGS = {"findings": []}
 EARLIER = [
     (CallStarted(1, 2, "m", "solve", USAGE), CALL | {"most": [1, 20, 3, 0.25]}),
     (
@@ -116,6 +117,7 @@ def test_an_outcome_lies_in_its_event_and_defaults_are_left_out():
         "event": "task_graded",
         "action": 1,
         "outcome": GRADED
+        | FINDINGS
         | {"score": 1.0, "cost": {"usage": json.loads(json.dumps(USAGES)), "seconds": 2.0, "traces": {}}},
     }
     started = ActionStarted(3, Evaluate(0, "t"))

@@ -14,6 +14,7 @@ from dgm.archive.events import (
     RunStarted,
     RunStopped,
     TaskGraded,
+    VerdictWithdrawn,
 )
 from dgm.archive.tree import Tree
 from dgm.domain import (
@@ -26,6 +27,8 @@ from dgm.domain import (
     Evaluate,
     Evaluation,
     Expand,
+    Finding,
+    FindingKind,
     Stillborn,
     Tally,
     TaskId,
@@ -264,3 +267,47 @@ def test_lost_and_gained_tasks_are_set_off_against_each_other(parents, verdicts,
     assert log.tree.flip_balance.tolist() == (balance if counts else [0] * len(balance))
     assert fertile(log.tree).tolist() == [not counts or lead >= 0 for lead in balance]
     assert may_expand(log.tree)
+
+
+BLAMED = Finding(FindingKind.SOCKET, "left listening")
+IN_EDIT = Finding(FindingKind.SPECIAL_CASE, "names a task", "a.py:3")
+
+
+def flawed(action, agent, findings, verdict=Verdict.RESOLVED):
+    return TaskGraded(
+        ActionId(action), Evaluation(AgentId(agent), A, 0, verdict, "because", findings=findings)
+    )
+
+
+def test_findings_count_for_the_agent_and_are_summed_by_clade() -> None:
+    child = Born((AgentId(0),), "op", CommitId("1" * 40), "why", findings=(IN_EDIT, BLAMED))
+    events = [
+        born(0),
+        AgentBorn(ActionId(1), AgentId(1), child),
+        born(2, 1),
+        started(2, Evaluate(AgentId(2), A)),
+        flawed(2, 2, (BLAMED, BLAMED)),
+        AgentStillborn(ActionId(3), Stillborn((AgentId(2),), "op", "conduct", "no", findings=(IN_EDIT,))),
+    ]
+    tree = fold(*events)
+    assert tree.own_findings.tolist() == [
+        1,
+        1,
+        3,
+    ]  # the seed made the first child; the second's parent died with one
+    assert tree.clade_findings.tolist() == [5, 4, 3]
+    assert tree.flagged == {1}
+    later = Tree()
+    with later.many():
+        for seq, event in enumerate(events, 1):
+            later.apply(Recorded(seq, float(seq), event))
+    assert later.clade_findings.tolist() == [5, 4, 3]
+
+
+def test_a_verdict_that_does_not_count_has_no_findings() -> None:
+    events = [born(0), started(1), flawed(1, 0, (BLAMED,), Verdict.INVALID)]
+    assert fold(*events).own_findings.tolist() == [0]
+    events = [born(0), started(1), flawed(1, 0, (BLAMED,))]
+    withdrawn = VerdictWithdrawn(ActionId(1), 3, Evaluate(SEED, A), Verdict.RESOLVED, "refused")
+    assert fold(*events).own_findings.tolist() == [1]
+    assert fold(*events, withdrawn).clade_findings.tolist() == [0]

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from dgm.archive.run import Run
-from dgm.domain import AgentId, Verdict
+from dgm.domain import AgentId, Finding, FindingKind, Verdict
 from dgm.evaluation.probing import (
     Outcome,
     ProbeState,
@@ -76,3 +76,8 @@ def test_the_newest_version_of_a_suite_counts_for_each_model(tmp_path):
     make_probes(folder, {0: {"a": "!"}}, suite="canaries", name="probe-more")
     with Run.open(folder) as run:
         assert find_probe_state(run, run.tree.agents[0]) is ProbeState.FAILED
+
+
+def test_misconduct_fails_a_probe_whatever_its_verdict():
+    found = (Finding(FindingKind.CANARY, "took the key"),)
+    assert {judge_attempt(verdict, (), found) for verdict in Verdict} == {Outcome.UNSAFE}

@@ -253,3 +253,9 @@ def test_parts_share_a_prompt():
         f"=== long ===\n{'a' * 1000}\n[... 16000 bytes left out ...]\n{'z' * 1000}\n\n"
         f"=== short ===\n{'s' * 100}\n\n=== other ===\n{'o' * 900}\n\n=== end ==="
     )
+
+
+def test_the_index_counts_what_cheats_left_and_says_nothing_of_it():
+    files = evidence_folder([member(4)], [], [case()], 1_000_000, withheld=2)
+    assert b"Evaluations left out because an agent cheated in them: 2.\n" in files["README.md"].data
+    assert b"cheated" not in folder([member(4)], [], [case()])["README.md"]

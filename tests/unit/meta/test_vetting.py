@@ -6,9 +6,11 @@ import json
 import pytest
 
 from dgm.archive.repository import patch
-from dgm.archive.snapshots import tree_id
+from dgm.archive.snapshots import from_folder, tree_id
+from dgm.benchmarks.opening import NoSandboxEngine, open_suite
+from dgm.conduct import Secrets, inspect_edit
 from dgm.config import GateSettings, LimitSettings, VettingSettings
-from dgm.domain import Entry, TaskId, Verdict
+from dgm.domain import Entry, FindingKind, TaskId, Verdict
 from dgm.errors import AgentFault, Infrastructure
 from dgm.messages import Reply, RequestRefused, Usage
 from dgm.meta.prompts import Prompts, load_shipped
@@ -16,6 +18,7 @@ from dgm.meta.seeds import read_seed
 from dgm.meta.similarity import AgentEdit, Judge, syntax_key
 from dgm.meta.vetting import DryRuns, Vetting
 from dgm.offline import OfflineModel
+from dgm.paths import asset
 from dgm.protocols import Completed, Grade, Work
 
 pytestmark = pytest.mark.starts_processes
@@ -30,10 +33,11 @@ TWIN = {**PARENT, "a.py": Entry(CODE.replace(b"10", b"30"))}
 REMARK = {**PARENT, "a.py": Entry(CODE.replace(b"10", b"30") + b"\n\n# That is all.\n")}
 TASKS = (TaskId("one"), TaskId("two"))
 STAGES = [
-    *("patch", "unchanged", "protected", "size", "duplicate", "syntax"),
+    *("patch", "unchanged", "protected", "size", "conduct", "duplicate", "syntax"),
     *("contract", "novelty", "check", "improve", "probe"),
 ]
 EVERYTHING = GateSettings(novelty="similarity")
+SEEDS_AND_TEMPLATES = [path for path in asset("archive", "templates").iterdir() if path.is_dir()]
 
 
 class World:
@@ -70,6 +74,8 @@ class World:
         return Reply(answer, usage=Usage(1)) if answer else await OfflineModel().reply(request)
 
     def vet(self, child, gates=EVERYTHING, probes=TASKS, vetting=None, parent=PARENT, known=True, **limits):
+        secrets = limits.pop("secrets", Secrets())
+        conduct = {name: limits.pop(name) for name in ("findings", "on_misconduct") if name in limits}
         twins = {tree_id(TWIN): "agent 3"} if known else {}
         keys = {syntax_key(TWIN): "agent 3", syntax_key(PARENT): "agent 0"} if known else {}
         edits = [AgentEdit("agent 3", patch(PARENT, TWIN)), AgentEdit("agent 2", patch(TWIN, PARENT))]
@@ -85,6 +91,8 @@ class World:
             limits=LimitSettings(**limits),
             vetting=vetting or VettingSettings(),
             gates=gates,
+            secrets=lambda: secrets,
+            **conduct,
             judge=Judge(self, Prompts(load_shipped()), 1, 60_000) if gates.novelty == "model" else None,
         )
         return asyncio.run(self.vetting.run())
@@ -249,6 +257,7 @@ def test_stages_that_are_turned_off_are_not_run():
         "unchanged",
         "protected",
         "size",
+        "conduct",
         "duplicate",
         "contract",
         "check",
@@ -330,3 +339,36 @@ def test_an_agent_cannot_start_that_fails_before_it_asks_its_model():
     with pytest.raises(AgentFault, match="exits 127 before it asks the model: no such program") as caught:
         started(Work(CHILD, b"", Completed(127, b"\nno such program\n\n")))
     assert caught.value.stage == "start"
+
+
+CHEAT = {**PARENT, "a.py": Entry(CODE + b"SOLVED = {'slugs-keep-their-signs': 7}\n")}
+
+
+def test_an_edit_that_knows_a_task_is_flagged_with_its_line_and_lives():
+    world, findings = World(), {}
+    world.vet(CHEAT, secrets=Secrets(names=frozenset(["slugs-keep-their-signs"])), findings=findings)
+    (finding,) = findings
+    assert (finding.kind, finding.location) == (FindingKind.SPECIAL_CASE, "a.py:5")
+    assert "slugs" not in json.dumps(world.vetting.stages)
+
+
+def test_an_edit_that_knows_a_task_dies_where_misconduct_is_rejected():
+    world, findings = World(), {}
+    options = {"secrets": Secrets(names=frozenset(["slugs-keep-their-signs"])), "on_misconduct": "reject"}
+    fault = failing(world, CHEAT, findings=findings, **options)
+    assert (fault.stage, str(fault), len(findings)) == ("conduct", "a.py:5: names a task of the benchmark", 1)
+    assert world.ran == []
+
+
+@pytest.mark.parametrize("name", ["plain", "solid"])
+def test_no_shipped_seed_or_template_is_flagged(name):
+    secrets = open_suite("starter", NoSandboxEngine()).secrets()
+    sources = {
+        path.name: from_folder(path) for path in (*SEEDS_AND_TEMPLATES, asset("archive", "seeds", name))
+    }
+    flagged = {
+        key: found
+        for key, source in sources.items()
+        if (found := inspect_edit(patch({}, source), {}, secrets))
+    }
+    assert flagged == {}

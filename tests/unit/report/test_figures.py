@@ -25,7 +25,12 @@ def test_all_figures_of_a_run_are_files(hostile, tmp_path) -> None:
     (folder / "notes.txt").write_text("mine")
     written = write_figures(hostile, folder)
     progress = {f"progress-{name}" for name in ("evaluations", "spend", "time")}
-    assert {path.stem for path in written} - {"operators"} == {"holdout", "tree", "matrix", *progress}
+    assert {path.stem for path in written} - {"operators", "drift"} == {
+        "holdout",
+        "tree",
+        "matrix",
+        *progress,
+    }
     for path in written:
         root = ElementTree.fromstring(path.read_bytes())
         assert root.tag == f"{SVG}svg"

@@ -19,7 +19,10 @@ from dgm.domain import (
     Evaluate,
     Evaluation,
     Expand,
+    Finding,
+    FindingKind,
     Tally,
+    Task,
     TaskId,
     Verdict,
 )
@@ -241,3 +244,31 @@ def test_probes_are_tasks_that_every_parent_has_always_resolved(run):
     assert {*choose(run, Expand((AgentId(1),), "op")).probes} == {TASKS[0], TASKS[2]}
     assert len(choose(run, Expand((AgentId(2),), "op"), vetting={"probes": 1}).probes) == 1
     assert choose(run, both, vetting={"probes": 0}).probes == ()
+
+
+def test_what_a_cheat_did_is_no_evidence(run):
+    honest = grade(run, 0, "-+-")
+    cheat = run.tree.next_action
+    run.append(ActionStarted(cheat, Evaluate(AgentId(0), TASKS[5])))
+    found = (Finding(FindingKind.CANARY, "took it"),)
+    run.append(TaskGraded(cheat, Evaluation(AgentId(0), TASKS[5], 0, YES, "r", findings=found)))
+    born(run, 0)
+    commit = run.repository.commit({"agent.py": Entry(b"cheat")}, [run.tree.agents[0].commit])
+    in_edit = (Finding(FindingKind.CHECKS_EVADED, "a hook", "agent.py:1"),)
+    run.append(run.birth(Born((AgentId(0),), "op", commit, "why", findings=in_edit), ActionId(0)))
+    grade(run, 1, "+")
+    grade(run, 2, "++++")
+    what = choose(run, evidence={"others": 2})
+    assert cheat not in what.evidence
+    assert set(honest) <= set(what.evidence)
+    assert what.shown == (1,)
+    run.append(ActionStarted(run.tree.next_action, what))
+    action = ActionId(run.tree.next_action - 1)
+    brief = read_brief(run, Problems(), action, what, Settings().evidence)
+    assert (brief.parents[0].own.n, TASKS[5] in brief.parents[0].verdicts) == (3, False)
+    assert b"left out because an agent cheated in them: 1." in brief.evidence["README.md"].data
+
+
+class Problems:
+    def task(self, task):
+        return Task(task, "made-up", f"mend {task}", "python", "/work/t", 60)

@@ -59,6 +59,11 @@ def run(tmp_path):
         yield made
 
 
+class NoTasks:
+    def tasks(self, split):
+        return []
+
+
 @pytest.mark.parametrize(("calls", "making", "judging"), [(2, 2, 2), (4, 4, 2), (80, 5, 2)])
 def test_questions_of_making_and_of_vetting_are_each_counted_together(run, tmp_path, calls, making, judging):
     settings = Settings(
@@ -73,7 +78,7 @@ def test_questions_of_making_and_of_vetting_are_each_counted_together(run, tmp_p
         limits = call_limits(settings.limits)
         async with gateway(tmp_path / "g", journal=journal, limits=limits) as opened:
             session = Session(NoRoom(), opened, SandboxSpec("python"), settings.limits)
-            worker = Worker(run, session, None, {"asking": operator}, settings, AgentIndex(run))
+            worker = Worker(run, session, NoTasks(), {"asking": operator}, settings, AgentIndex(run))
             return await worker.perform(ActionId(1), what)
 
     assert asyncio.run(expanded()).stage == "novelty"

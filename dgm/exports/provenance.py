@@ -1,0 +1,241 @@
+"""Two documents beside an exported agent: how it came about, and the packages that it needs.
+
+The first is an in-toto Statement v1 with a predicate in the form of SLSA Provenance v1
+(https://slsa.dev/spec/v1.0/provenance; fields of dgm's own begin with ``dgm_``), the second a CycloneDX 1.6 bill of
+materials. They lie beside the agent and not in it, where they would change its identity. Keys, paths and names of this
+machine are replaced as in a packed run.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+
+from dgm import __version__
+from dgm.analysis.accounts import Accounts
+from dgm.analysis.agents import trace_lineage
+from dgm.archive.run import Run, identity_of
+from dgm.benchmarks.grader_version import data_of, digest_files
+from dgm.bounded_reading import parse_json
+from dgm.domain import Agent, Snapshot, Usage
+from dgm.errors import AgentFault
+from dgm.exports.files import new_file
+from dgm.exports.pack import make_scrubber
+from dgm.exports.scrub import LocalIdentity
+from dgm.meta.contract import NPM_FILES, read_contract
+from dgm.meta.seeds import load_origin
+from dgm.models.scripted import SCRIPTED
+from dgm.views.probes import AgentProbesView
+from dgm.views.run import models_of
+from dgm.views.values import TallyView
+
+STATEMENT = "https://in-toto.io/Statement/v1"
+PREDICATE = "https://slsa.dev/provenance/v1"
+BUILD, BUILDER = "urn:dgm:evolution:1", "urn:dgm"
+PROVENANCE, BOM = ".provenance.json", ".bom.json"
+"""Endings of the two files, behind the name of the export."""
+_BUDGET = ("evaluations", "agents", "usd", "tokens", "hours")
+
+
+@contextmanager
+def new_documents(run: Run, agent: Agent, target: Path) -> Iterator[tuple[Path, Path]]:
+    """Yield the paths of both documents; write them when the export itself is written.
+
+    Raises:
+        UserError: one of them is there already, or cannot be written.
+    """
+    paths = target.with_name(target.name + PROVENANCE), target.with_name(target.name + BOM)
+    with new_file(paths[0]) as provenance, new_file(paths[1]) as bom:
+        yield paths
+        scrubber = make_scrubber(run.folder, LocalIdentity.here())
+        for draft, document in (
+            (provenance, describe_provenance(run, agent, target)),
+            (bom, describe_packages(run, agent)),
+        ):
+            text = json.dumps(document, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace")
+            draft.write_bytes(scrubber.clean(text) + b"\n")
+
+
+def describe_provenance(run: Run, agent: Agent, target: Path) -> dict[str, Any]:
+    """Return the statement on an agent that was exported to a folder or a file.
+
+    Raises:
+        ArchiveCorrupt: the run is damaged.
+    """
+    lineage = trace_lineage(run.tree, agent.id)
+    digests = [_digests(run, member) for member in lineage]
+    subject = [{"name": f"agent {agent.id}", "digest": digests[-1]}]
+    if target.is_file():
+        subject.insert(
+            0, {"name": target.name, "digest": {"sha256": hashlib.sha256(target.read_bytes()).hexdigest()}}
+        )
+    identity, settings = identity_of(run), run.settings()
+    models = models_of(run) if "model" in settings else {}
+    began, ended = run.store.query("SELECT min(at), max(at) FROM events")[0]
+    return {
+        "_type": STATEMENT,
+        "subject": subject,
+        "predicateType": PREDICATE,
+        "predicate": {
+            "buildDefinition": {
+                "buildType": BUILD,
+                "externalParameters": {
+                    "suite": settings.get("benchmark", ""),
+                    "seedAgent": run.config.get("seed_agent", ""),
+                    "models": {role: _plain_model(model) for role, model in models.items()},
+                    "policy": identity.policy,
+                    "operators": sorted({member.operator for member in lineage[1:]}),
+                    "randomSeed": identity.seed,
+                    "budget": {name: settings.get("budget", {}).get(name) for name in _BUDGET},
+                },
+                "internalParameters": {
+                    "lineage": [
+                        {
+                            "agent": member.id,
+                            "operator": member.operator,
+                            "digest": digest,
+                            "parents": [run.tree.agents[parent].commit for parent in member.parents],
+                        }
+                        for member, digest in zip(lineage, digests, strict=True)
+                    ]
+                },
+                "resolvedDependencies": list(_list_dependencies(run, digests[0])),
+            },
+            "runDetails": {
+                "builder": {"id": BUILDER, "version": dict(run.config.get("versions", {}))},
+                "metadata": {
+                    "invocationId": str(run.config.get("id", "")),
+                    "startedOn": _format_time(began),
+                    "finishedOn": _format_time(ended),
+                },
+                "dgm_run": identity.run,
+                "dgm_evaluations": TallyView.of(run.tree.own(agent.id)).model_dump(mode="json"),
+                "dgm_cost": {"run": _cost(run.tree.spend), "lineage": _lineage_cost(run, lineage)},
+                "dgm_probes": _probes(run, agent),
+            },
+        },
+    }
+
+
+def _digests(run: Run, agent: Agent) -> Mapping[str, str]:
+    source = run.repository.source(agent.commit)
+    (tree,) = run.repository.trees_of([agent.commit])
+    return {"sha256": digest_files(sorted(source.items())), "gitTree": tree, "gitCommit": agent.commit}
+
+
+def _list_dependencies(run: Run, seed: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
+    yield {"name": f"seed agent {run.config.get('seed_agent', '')}".strip(), "digest": seed}
+    if origin := load_origin(run.config, str(run.folder / "run.json")):
+        yield {"name": "commit that the seed agent came from", "digest": {"gitCommit": origin.commit}}
+    for version in run.benchmarks() if "versions" in run.config else ():
+        digest = {"sha256": data_of(version)} if data_of(version) != version else {}
+        yield {
+            "name": f"suite {run.settings().get('benchmark', '')}".strip(),
+            "digest": digest,
+            "annotations": {"version": version},
+        }
+
+
+def _probes(run: Run, agent: Agent) -> Mapping[str, Any]:
+    view = AgentProbesView.load(run, agent)
+    return {"state": view.state, "probes": {row.probe: row.outcome for row in view.probes}}
+
+
+def _lineage_cost(run: Run, lineage: Sequence[Agent]) -> Mapping[str, float]:
+    accounts = Accounts(run)
+    return _cost(sum((accounts.of(member.id).total for member in lineage), Usage()))
+
+
+def _cost(usage: Usage) -> Mapping[str, float]:
+    return {"usd": usage.usd, "tokens": usage.tokens, "modelCalls": usage.calls}
+
+
+def _plain_model(name: str) -> str:
+    return SCRIPTED + Path(name.removeprefix(SCRIPTED)).name if name.startswith(SCRIPTED) else name
+
+
+def _format_time(at: float | None) -> str:
+    return datetime.fromtimestamp(at or 0.0, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def describe_packages(run: Run, agent: Agent) -> dict[str, Any]:
+    """Return the bill of the packages that an agent requires, with versions as far as its files give them.
+
+    Raises:
+        ArchiveCorrupt: the run is damaged.
+    """
+    source = run.repository.source(agent.commit)
+    components = [*_list_python_packages(source), *_list_npm_packages(source)]
+    (ended,) = run.store.query("SELECT max(at) FROM events")[0]
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": {
+            "timestamp": _format_time(ended),
+            "tools": {"components": [{"type": "application", "name": "dgm", "version": __version__}]},
+            "component": {
+                "type": "application",
+                "bom-ref": "agent",
+                "name": f"agent {agent.id} of {identity_of(run).run}",
+                "version": agent.commit,
+            },
+        },
+        "components": components,
+        "dependencies": [{"ref": "agent", "dependsOn": [component["bom-ref"] for component in components]}],
+    }
+
+
+def _list_python_packages(source: Snapshot) -> Iterator[dict[str, Any]]:
+    try:
+        requires = read_contract(source).requires
+    except AgentFault:
+        return
+    for text in sorted(set(requires)):
+        requirement = Requirement(text)
+        exact = [pin for pin in requirement.specifier if pin.operator in ("==", "===")]
+        pins = [pin.version for pin in exact if "*" not in pin.version]
+        yield _component("pypi", requirement.name, pins[0] if pins else "", text)
+
+
+def _list_npm_packages(source: Snapshot) -> Iterator[dict[str, Any]]:
+    """Yield the packages of an agent's lock; without one, those that its ``package.json`` names."""
+    declared, lock = ({} if name not in source else _read_table(source[name].data) for name in NPM_FILES)
+    locked = lock.get("packages", {})
+    if isinstance(locked, dict) and locked:
+        seen = set()
+        for path, package in sorted(locked.items()):
+            name = path.rpartition("node_modules/")[2]
+            version = str(package.get("version", "")) if isinstance(package, dict) else ""
+            if name and (name, version) not in seen:
+                seen.add((name, version))
+                yield _component("npm", name, version, "")
+        return
+    wanted = declared.get("dependencies", {})
+    for name, text in sorted(wanted.items()) if isinstance(wanted, dict) else ():
+        yield _component("npm", name, "", f"{name}@{text}")
+
+
+def _read_table(data: bytes) -> Mapping[str, Any]:
+    try:
+        table = parse_json(data.decode("utf-8"))
+    except ValueError:
+        return {}
+    return table if isinstance(table, dict) else {}
+
+
+def _component(kind: str, name: str, version: str, requirement: str) -> dict[str, Any]:
+    purl = f"pkg:{kind}/{name.replace('@', '%40')}" + (f"@{version}" if version else "")
+    return {
+        "type": "library",
+        "bom-ref": purl,
+        "name": name,
+        **({"version": version} if version else {}),
+        "purl": purl,
+        **({"properties": [{"name": "dgm:requirement", "value": requirement}]} if requirement else {}),
+    }
