@@ -182,7 +182,7 @@ def tree(module_of):
 
 
 def test_a_value_counts_for_all_nodes_above(tree):
-    search, add = tree
+    _, add = tree
     root = add(None, 0.5)
     child = add(root, 0.2)
     add(child, 0.8)
