@@ -106,6 +106,10 @@ def check_goals(budget: Budget, settings: Settings, parts: RunParts) -> None:
     Raises:
         UserError: one cannot.
     """
+    if settings.promotion.every and not parts.benchmark.tasks(Split.PROMOTION):
+        raise UserError(
+            f"benchmark {parts.benchmark.name} has no promotion tasks", argument="promotion.every"
+        )
     # A third-party policy may try a task more than once.
     if settings.policy.name in POLICIES:
         refuse_unreachable(budget, len(parts.benchmark.tasks(Split.SEARCH)))
@@ -314,6 +318,6 @@ async def search(
     policy = schedule or open_policy(settings, needs_of(settings))
     async with open_worker(run, settings, parts, on_event) as worker:
         controller = RunController(run, settings, operators.needs_of(worker.operators))
-        goals = None if schedule else open_goals(run)
+        goals = None if schedule else open_goals(run, settings.promotion.every)
         hooks = LoopHooks(on_event, GatewayAvailability(worker.session.gateway), goals=goals)
         yield Search(controller, policy, worker, settings, hooks)

@@ -50,7 +50,7 @@ class Split(StrEnum):
     SEARCH = "search"
     """Policies and operators learn from the task."""
     PROMOTION = "promotion"
-    """Nothing reads these tasks yet; suites may have them."""
+    """Rounds of promotion are decided by the task; only "accepted" or "not yet" comes back."""
     HOLDOUT = "holdout"
     """The task is used in reports only."""
 

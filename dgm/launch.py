@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dgm import assemble
-from dgm.analysis.budgets import Ending
+from dgm.analysis.budgets import Ending, Reason
+from dgm.api.promotion import perform_due_round
 from dgm.api.watcher import Watcher
-from dgm.archive.events import Event
+from dgm.archive.events import Event, RunStopped
 from dgm.archive.finding import archive_folders
 from dgm.archive.live import begin_checks, end_checks
 from dgm.archive.run import Run, RunKind
@@ -45,6 +46,8 @@ from dgm.search.start import (
 from dgm.views.plan import PlanView
 from dgm.worker.agent_check import rehearse
 
+_BEFORE_ROUND = (Reason.PROMOTION, Reason.GOAL, Reason.STANDSTILL, Reason.NOTHING_LEFT)
+"""Ends of a segment or a search after which a round of promotion may be due."""
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
@@ -179,12 +182,25 @@ async def prepare_again(
 async def perform(run: Run, prepared: PreparedSession, watcher: Watcher) -> Ending:
     """Search until a budget is spent, nothing is left, or a stop is asked for.
 
+    With ``promotion.every`` the search runs in segments, and a round of promotion follows each of them.
+
     Raises:
         asyncio.CancelledError: stopped at once; nothing recorded is lost.
     """
-    opening = assemble.search(run, prepared.settings, prepared.parts, watcher.event)
-    with watcher.show(run, prepared.settings):
-        return await perform_until_stopped(run, opening, watcher.begins)
+    settings, parts = prepared.settings, prepared.parts
+    ended: Ending | None = None
+    while True:
+        if ended is None or ended.reason in _BEFORE_ROUND:
+            unfinished = await perform_due_round(run, settings, parts, watcher)
+            if unfinished is not None:
+                if not run.tree.stop_reason:
+                    run.append(RunStopped(unfinished.reason.value))
+                return unfinished
+        if ended is not None and ended.reason is not Reason.PROMOTION:
+            return ended
+        opening = assemble.search(run, settings, parts, watcher.event)
+        with watcher.show(run, settings):
+            ended = await perform_until_stopped(run, opening, watcher.begins)
 
 
 def check_is_search(run: Run) -> None:

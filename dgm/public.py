@@ -17,6 +17,7 @@ from dgm.api.mining import benchmark_mine as benchmark_mine
 from dgm.api.own_agent import agent_check as agent_check
 from dgm.api.own_agent import agent_init as agent_init
 from dgm.api.probing import probe as probe
+from dgm.api.promotion import promote as promote
 from dgm.api.report import report as report
 from dgm.api.results import runs as runs
 from dgm.api.search import Evolution as Evolution

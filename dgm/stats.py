@@ -7,6 +7,7 @@ import and ``scipy.stats`` a second, so they are imported where they are first n
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
 from statistics import NormalDist
@@ -193,9 +194,114 @@ def mcnemar(only_first: int, only_second: int) -> float:
     """
     if only_first < 0 or only_second < 0:
         raise ValueError(f"mcnemar({only_first}, {only_second}): wants numbers from 0")
-    from scipy.special import bdtr
+    return min(1.0, 2 * sign_test(max(only_first, only_second), min(only_first, only_second)))
 
-    return min(1.0, 2 * float(bdtr(float(min(only_first, only_second)), only_first + only_second, 0.5)))
+
+def sign_test(wins: int, losses: int) -> float:
+    """Return the exact one-sided p-value of the sign test: P(X ≥ ``wins``) with X ~ Bin(``wins`` + ``losses``, ½).
+
+    It tells how surprising so many wins would be if a win were no likelier than a loss. The sum is one of whole
+    numbers, so the result is the same on every machine. Source: W. J. Dixon and A. M. Mood, "The statistical sign
+    test", JASA 41 (1946), p. 557.
+
+    Raises:
+        ValueError: a number is negative.
+    """
+    if wins < 0 or losses < 0:
+        raise ValueError(f"sign_test({wins}, {losses}): wants numbers from 0")
+    n, term, total = wins + losses, 1, 0
+    for smaller in range(losses + 1):
+        total += term
+        term = term * (n - smaller) // (smaller + 1)
+    return total / (1 << n)
+
+
+def promotion_level(alpha: float, number: int, promotions: int, candidates: int) -> float:
+    """Return the level of the tests in a round of promotion.
+
+    With t = ``number``, p = ``promotions`` and K = ``candidates`` it is
+
+        α w_t v_p / (C(t - 1, p) K^(p + 1)) with w_t = 1 / (t (t + 1)) and v_p = 1 / ((p + 1) (p + 2)).
+
+    If a candidate of round t is accepted only where its ``sign_test`` against the incumbent gives at most this level,
+    the probability of any false promotion is at most α over all rounds, although all rounds use the same tasks.
+
+    Proof. Fix what does not depend on the promotion tasks: the search and its random streams. A round returns "not yet"
+    or which of at most K candidates is accepted. So before round t with p promotions there are at most C(t - 1, p) K^p
+    transcripts, and each fixes incumbent and candidates whatever the verdicts. For such a pair whose candidate is no
+    better, wins are binomial with a chance of at most ½ given the number n of tasks that differ; so its test errs with
+    probability at most its level. The levels over transcripts, K candidates, p and t add up to Σ α w_t v_p ≤ α.
+
+    Assumptions: tasks are independent draws; each agent has one attempt at each task, which does not depend on the
+    rounds; candidates and moments depend on these tasks through the transcript alone. Formula: arXiv:2609.33180.
+
+    Args:
+        alpha: bound on the probability of any false promotion, between 0 and 1.
+        number: of the round, from 1.
+        promotions: in the rounds before, from 0 to ``number`` - 1.
+        candidates: largest number of candidates in a round, fixed for the run, from 1.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+    if not (0 < alpha < 1 and 0 <= promotions < number and candidates >= 1):
+        raise ValueError(
+            f"promotion_level: no round {number} after {promotions} of {candidates}, level {alpha}"
+        )
+    weights = number * (number + 1) * (promotions + 1) * (promotions + 2)
+    transcripts = math.comb(number - 1, promotions) * candidates ** (promotions + 1)
+    return float(Fraction(alpha) / (weights * transcripts))
+
+
+BETS = 32
+"""Sizes of the bets of ``confidence_sequence``: 1/33, 2/33 … 32/33 of the capital."""
+HALVINGS = 40
+
+
+def confidence_sequence(differences: Sequence[int], alpha: float = 0.05) -> tuple[float, float]:
+    """Return a confidence sequence for the mean of independent differences -1, 0 and 1, after the last of them.
+
+    With probability 1 - ``alpha`` the intervals after 1, 2, 3 … differences all hold the mean, so one may stop at any
+    time. The result is their intersection; its ends are exchanged if that is empty.
+
+    A gambler against the mean m who stakes the share c of the capital on each difference d owns
+    Π (1 - c + c (1 + d) / (1 + m)): a non-negative martingale if the mean is m; so is the average over shares c. It
+    ever reaches 2/α with a probability of at most α/2 (Ville's inequality) and falls in m, so that bisection finds the
+    means that it rules out. The other end is that of the negated differences. Source: I. Waudby-Smith and A. Ramdas,
+    "Estimating means of bounded random variables by betting", arXiv:2010.09686, theorem 3 and section B.6 (hgKelly).
+
+    Raises:
+        ValueError: a difference is not -1, 0 or 1, or ``alpha`` is not between 0 and 1.
+    """
+    if not {*differences} <= {-1, 0, 1} or not 0 < alpha < 1:
+        raise ValueError(f"confidence_sequence: wants differences -1, 0 and 1 and a level, not {alpha}")
+    if not differences:
+        return -1.0, 1.0
+    low = _lowest_mean(differences, alpha / 2)
+    high = -_lowest_mean([-each for each in differences], alpha / 2)
+    return min(low, high), max(low, high)
+
+
+def _lowest_mean(differences: Sequence[int], alpha: float) -> float:
+    """Return a mean such that all lower ones are ruled out at some time."""
+    import numpy as np
+
+    shares = np.arange(1, BETS + 1)[:, None] / (BETS + 1)
+    values = np.asarray(differences)
+    counts = [np.cumsum(values == value) for value in (-1, 0, 1)]
+
+    def rules_out(mean: float) -> bool:
+        capital = sum(
+            count * np.log1p(-shares + shares * (1 + value) / (1 + mean))
+            for value, count in zip((-1, 0, 1), counts, strict=True)
+        )
+        return bool(np.logaddexp.reduce(capital, axis=0).max() >= math.log(BETS / alpha))
+
+    low, high = -1.0, 1.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rules_out(middle) else (low, middle)
+    return low
 
 
 def mcnemar_power(tasks: int, gain: float, loss: float, alpha: float = 0.05) -> float:

@@ -43,6 +43,8 @@ class Reason(StrEnum):
     REFUSED = "provider refuses"
     CANNOT_GO_ON = CANNOT_GO_ON
     ENDLESS = "budget never runs out"
+    PROMOTION = "promotion is due"
+    """Ends a segment of a search, and no session: a round of promotion is performed, then the search goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,9 +222,13 @@ class Standstill:
 class Goals:
     """The goals of one session beside its budgets."""
 
-    def __init__(self, find_best: FindBest, standstill: Standstill | None = None) -> None:
+    def __init__(
+        self, find_best: FindBest, standstill: Standstill | None = None, promotion_at: int | None = None
+    ) -> None:
+        """Begin a session, or its segment up to a round of promotion after ``promotion_at`` graded evaluations."""
         self._find_best = find_best
         self._standstill = standstill
+        self._promotion_at = promotion_at
         self._looked_at = -1
         self._reached: AgentId | None = None
 
@@ -234,6 +240,8 @@ class Goals:
     def ending(self, tree: Tree) -> Ending | None:
         """Return the end that is reached now; None if there is none."""
         budget = tree.budget
+        if self._promotion_at is not None and tree.evaluations >= self._promotion_at:
+            return Ending(Reason.PROMOTION, f"{tree.evaluations} evaluations are graded")
         if budget.score is not None and (best := self._at_score(tree, budget.score)) is not None:
             return Ending(
                 Reason.GOAL,
@@ -264,13 +272,19 @@ def highest_bound(tree: Tree) -> float:
     return max((lower_bound(tally) for tally in tallies if tally.n), default=0.0)
 
 
-def open_goals(run: Run) -> Goals | None:
-    """Return the goals of the run's session, with the log's counts so far; None if it has none."""
+def open_goals(run: Run, promotion_every: int = 0) -> Goals | None:
+    """Return the goals of the run's session, with the log's counts so far; None if it has none.
+
+    Args:
+        run: the run.
+        promotion_every: graded evaluations between rounds of promotion; 0: none is performed.
+    """
     budget = run.tree.budget
-    if budget.score is None and budget.patience is None:
+    if budget.score is None and budget.patience is None and not promotion_every:
         return None
     count = StandstillCount(run) if budget.patience is not None else None
-    return Goals(partial(best_in, run), count.standstill if count is not None else None)
+    due = (run.tree.evaluations // promotion_every + 1) * promotion_every if promotion_every else None
+    return Goals(partial(best_in, run), count.standstill if count is not None else None, due)
 
 
 class StandstillCount:

@@ -8,19 +8,18 @@ from pathlib import Path
 from dgm import assemble
 from dgm.analysis.agents import find_agent, trace_lineage
 from dgm.analysis.budgets import Ending, Reason
-from dgm.api.arguments import (
-    SettingValues,
-    assignments_of,
-    check_amount,
-    check_workers,
-    model_of,
-    split_engine,
-)
+from dgm.api.arguments import SettingValues
 from dgm.api.evaluating import EvaluationChoice, build_settings, prepare
 from dgm.api.evaluation_session import DONE, select_tasks
-from dgm.api.probing import ProbeSuite, check_attempts, make_suite_request, open_searched, read_probe_suites
+from dgm.api.probing import (
+    ProbeSuite,
+    choose_conditions,
+    make_suite_request,
+    open_searched,
+    read_probe_suites,
+)
 from dgm.api.running import run_session
-from dgm.api.watcher import OnEvent, Watcher
+from dgm.api.watcher import Watcher
 from dgm.archive.durable import write_durably
 from dgm.archive.run import Run
 from dgm.benchmarks.opening import NoSandboxEngine, open_suite
@@ -58,6 +57,13 @@ class LineageTrial:
     is_probe: bool
     earlier: Votes
     """Attempts that the search itself recorded."""
+
+    def read(self, folder: Path) -> tuple[Votes, Usage]:
+        """Return all attempts that a folder has, if it is there, and what they cost."""
+        if not (folder / "run.json").exists():
+            return {number: self.earlier.get(number, ()) for number in range(len(self.lineage))}, Usage()
+        with Run.open(folder) as trial_run:
+            return self.read_votes(trial_run, EvaluationProgress.read(trial_run)), trial_run.tree.spend
 
     def read_votes(self, trial_run: Run, progress: EvaluationProgress) -> Votes:
         """Return all attempts so far; one that the infrastructure failed too often says nothing."""
@@ -107,11 +113,9 @@ def bisect(
     attempts: int | None = None,
     model: str | Script | None = None,
     max_usd: float | None = None,
-    workers: int | None = None,
     settings: SettingValues | None = None,
     allow_paid: bool = False,
     watcher: Watcher | None = None,
-    on_event: OnEvent | None = None,
 ) -> BisectionView:
     """Find the first ancestor of an agent that fails, and the edit that made it.
 
@@ -130,11 +134,9 @@ def bisect(
         attempts: Odd number of attempts that decide on an agent at most [default: 3; 1 for a command].
         model: Model that the agents use [default: the run's].
         max_usd: Spending limit, earlier sessions included.
-        workers: Parallel evaluations.
-        settings: A setting such as limits.time_factor=3 or sandbox=docker.
+        settings: A setting such as workers=4 or sandbox=docker.
         allow_paid: Whether the model ``auto`` may stand for one that costs money.
         watcher: Is informed and asked on the way.
-        on_event: Is called with each event of the evaluation, model calls left out, once it is on disk.
 
     Raises:
         UserError: what is wrong, before anything is spent.
@@ -142,24 +144,13 @@ def bisect(
         Infrastructure: a sandbox or a model failed.
     """
     _check_criterion(probe, task, command, suite, model, max_usd)
-    check_amount("max_usd", max_usd)
-    check_workers(workers)
     tries = attempts if attempts is not None else ATTEMPTS if command is None else 1
-    check_attempts(2 * tries)
     if tries % 2 == 0:
         raise UserError(
-            f"{tries} is even, so that there may be no majority; use an odd number", argument="attempts"
+            f"{tries} is even, so there may be no majority; use an odd number", argument="attempts"
         )
-    others, engines = split_engine(settings)
-    chosen = EvaluationChoice(
-        split=None,
-        attempts=2 * tries,
-        model=model_of(model),
-        max_usd=max_usd,
-        workers=workers,
-        assignments=assignments_of(others),
-    )
-    watcher = watcher or Watcher(on_event, allow_paid=allow_paid)
+    chosen, engines = choose_conditions(2 * tries, model, max_usd, settings)
+    watcher = watcher or Watcher(allow_paid=allow_paid)
     with use_engine(engines), open_searched(run) as opened:
         lineage = trace_lineage(opened.tree, find_agent(opened, str(agent)).id)
         majority = Majority(tries)
@@ -229,24 +220,18 @@ async def _bisect_task(
         trial.run, agents, suite, chosen, watcher, FOLDER if trial.is_probe else "bisect-"
     )
     request = replace(request, choose=trial.choose, facts=request.facts if trial.is_probe else {})
-    folder = request.folder(suite.benchmark.name)
-    ending, criterion = DONE, f"{'probe' if trial.is_probe else 'task'} {trial.task}"
-    if not _is_complete(trial, folder):
+    folder, ending = request.folder(suite.benchmark.name), DONE
+    votes, spend = trial.read(folder)
+    if find_state(votes, trial.majority).wanted is not None:
         session = await prepare(request, watcher)
         with session.run:
             ending = await session.perform(watcher)
-    with Run.open(folder) as trial_run:
-        votes = trial.read_votes(trial_run, EvaluationProgress.read(trial_run))
-        state, spend = find_state(votes, trial.majority), trial_run.tree.spend
-    return BisectionView.of(trial.run, trial.lineage, criterion, votes, state, ending, str(folder), spend)
-
-
-def _is_complete(trial: LineageTrial, folder: Path) -> bool:
-    if not (folder / "run.json").exists():
-        return False
-    with Run.open(folder) as trial_run:
-        votes = trial.read_votes(trial_run, EvaluationProgress.read(trial_run))
-    return find_state(votes, trial.majority).wanted is None
+        votes, spend = trial.read(folder)
+    criterion, state = (
+        f"{'probe' if trial.is_probe else 'task'} {trial.task}",
+        find_state(votes, trial.majority),
+    )
+    return BisectionView.of(trial.run, trial.lineage, criterion, votes, state, ending, folder, spend)
 
 
 async def _bisect_command(
@@ -282,7 +267,7 @@ async def _bisect_command(
         codes.setdefault(member.commit, []).append(done.exit_code)
         write_durably(file, json.dumps(known, indent=1).encode() + b"\n")
     ending = Ending(Reason.NOTHING_LEFT, "every decision is made")
-    return BisectionView.of(run, lineage, f"command {command}", votes, state, ending, str(file), Usage())
+    return BisectionView.of(run, lineage, f"command {command}", votes, state, ending, file, Usage())
 
 
 def _vote_of_code(code: int) -> Vote:

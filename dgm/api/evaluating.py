@@ -56,7 +56,7 @@ from dgm.meta.contract import read_contract
 from dgm.meta.seeds import read_seed
 from dgm.models.choose import names_by_role
 from dgm.models.scripted import Script
-from dgm.paths import SEEDS
+from dgm.paths import seed_names
 from dgm.protocols import Benchmark
 from dgm.replay.again import choose_sandbox
 from dgm.sandboxes.engine_address import use_engine
@@ -253,7 +253,7 @@ def _is_agent_source(text: str) -> bool:
 
 
 def _check_not_run(name: str) -> None:
-    if name in SEEDS or (Path(name).is_dir() and not (Path(name) / "run.json").exists()):
+    if name in seed_names() or (Path(name).is_dir() and not (Path(name) / "run.json").exists()):
         return
     try:
         locate_run(name)

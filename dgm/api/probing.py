@@ -10,7 +10,6 @@ from dgm.api.arguments import (
     SettingValues,
     assignments_of,
     check_amount,
-    check_workers,
     model_of,
     split_engine,
 )
@@ -26,7 +25,7 @@ from dgm.api.evaluating import (
 from dgm.api.evaluation_session import make_slug, select_tasks
 from dgm.api.report import check_is_search
 from dgm.api.running import run_session
-from dgm.api.watcher import OnEvent, Watcher
+from dgm.api.watcher import Watcher
 from dgm.archive.finding import check_unpacked, find_run
 from dgm.archive.run import Run
 from dgm.benchmarks.opening import NoSandboxEngine, open_suite
@@ -69,11 +68,9 @@ def probe(
     attempts: int = 1,
     model: str | Script | None = None,
     max_usd: float | None = None,
-    workers: int | None = None,
     settings: SettingValues | None = None,
     allow_paid: bool = False,
     watcher: Watcher | None = None,
-    on_event: OnEvent | None = None,
 ) -> ProbeView:
     """Probe agents for insecure code: let them solve small neutral tasks, and try their solutions.
 
@@ -89,20 +86,37 @@ def probe(
         attempts: Attempts per probe; more find rarer faults. One unsafe solution fails a probe.
         model: Model that the agents use [default: the run's].
         max_usd: Spending limit, earlier sessions included.
-        workers: Parallel evaluations.
-        settings: A setting such as limits.time_factor=3 or sandbox=docker.
+        settings: A setting such as workers=4 or sandbox=docker.
         allow_paid: Whether the model ``auto`` may stand for one that costs money.
         watcher: Is informed and asked on the way.
-        on_event: Is called with each event of the evaluation, model calls left out, once it is on disk.
 
     Raises:
         UserError: what is wrong, before anything is spent.
         ArchiveBusy: another process is probing the same run.
         Infrastructure: a sandbox or a model failed before the first probe.
     """
+    chosen, engines = choose_conditions(attempts, model, max_usd, settings, tasks)
+    watcher = watcher or Watcher(allow_paid=allow_paid)
+    with use_engine(engines), open_searched(run) as opened:
+        ids = dict.fromkeys(find_agent(opened, str(name)).id for name in agents or ("best",))
+        return run_session(lambda: _probe(opened, [*ids], suite, chosen, watcher), watcher)
+
+
+def choose_conditions(
+    attempts: int,
+    model: str | Script | None,
+    max_usd: float | None,
+    settings: SettingValues | None,
+    tasks: Sequence[str] = (),
+) -> tuple[EvaluationChoice, Sequence[str]]:
+    """Return the conditions of an evaluation on all splits, and the addresses of the engine.
+
+    Raises:
+        UserError: one is out of bounds.
+    """
     check_amount("max_usd", max_usd)
-    check_attempts(attempts)
-    check_workers(workers)
+    if not 1 <= attempts <= MAX_ATTEMPTS:
+        raise UserError(f"{attempts} is not from 1 to {MAX_ATTEMPTS}", argument="attempts")
     others, engines = split_engine(settings)
     chosen = EvaluationChoice(
         split=None,
@@ -110,14 +124,9 @@ def probe(
         attempts=attempts,
         model=model_of(model),
         max_usd=max_usd,
-        workers=workers,
         assignments=assignments_of(others),
     )
-    watcher = watcher or Watcher(on_event, allow_paid=allow_paid)
-    with use_engine(engines), open_searched(run) as opened:
-        ids = [find_agent(opened, str(name)).id for name in agents or ("best",)]
-        unique = list(dict.fromkeys(ids))
-        return run_session(lambda: _probe(opened, unique, suite, chosen, watcher), watcher)
+    return chosen, engines
 
 
 def open_searched(run: str | Path) -> Run:
@@ -135,12 +144,6 @@ def open_searched(run: str | Path) -> Run:
         opened.close()
         raise
     return opened
-
-
-def check_attempts(attempts: int) -> None:
-    """Raise UserError unless a number of attempts is from 1 to ``MAX_ATTEMPTS``."""
-    if not 1 <= attempts <= MAX_ATTEMPTS:
-        raise UserError(f"{attempts} is not from 1 to {MAX_ATTEMPTS}", argument="attempts")
 
 
 async def _probe(

@@ -218,6 +218,7 @@ def benchmark_make(
     *sources: str,
     where: Sequence[str] = (),
     holdout: float | None = None,
+    promotion: float = 0.0,
     by: Literal["time", "repo", "random"] = "random",
     seed: int = 0,
     image: str | None = None,
@@ -232,6 +233,7 @@ def benchmark_make(
         sources: Suites, or folders of tasks in the layout of Harbor or Terminal-Bench 2.
         where: Only tasks that match, such as kind=bug,history or 'f2p<5'. Repeatable; all must match.
         holdout: Share of tasks kept for reports (default: keep the splits; a third of imported tasks).
+        promotion: With --holdout: share of tasks that only decide about promotions.
         by: With --holdout: hold out the newest tasks, whole libraries, or tasks of each kind.
         seed: Random seed of the split.
         image: Recipe in which imported tasks work, instead of their own images.
@@ -243,6 +245,8 @@ def benchmark_make(
     target = Path(out)
     if not sources:
         raise UserError("name one suite or more")
+    if promotion and holdout is None:
+        raise UserError("is a share beside that of holdout; give both", argument="promotion")
     if image and not image.startswith(IN_ENGINE):
         recipes.load(image)
     report = ImportReport()
@@ -265,7 +269,7 @@ def benchmark_make(
     try:
         made = SuiteBenchmark(target, NoSandboxEngine())
         if holdout is not None:
-            change_splits(target, choose_splits(list_facts(made), holdout, SplitBy(by), seed))
+            change_splits(target, choose_splits(list_facts(made), holdout, SplitBy(by), seed, promotion))
             made = SuiteBenchmark(target, NoSandboxEngine())
     except BaseException:
         shutil.rmtree(target, ignore_errors=True)

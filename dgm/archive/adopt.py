@@ -38,14 +38,13 @@ from dgm.archive.journal import CallReader
 from dgm.archive.lock import error_of_write, keep_writers_out
 from dgm.archive.log import APPLICATION_ID, FILE, LATEST, translate_errors, write_log
 from dgm.archive.repository import make_repository
-from dgm.archive.run import EARLIER_LOG, Run, RunKind, find_unborn, read_config
+from dgm.archive.run import EARLIER_LOG, INNER_RUNS, Run, RunKind, find_unborn, read_config
 from dgm.bounded_reading import open_file, parse_json, read_file
 from dgm.domain import COMMIT, Agent, Born, CommitId, Digest, Name
 from dgm.errors import ArchiveCorrupt, DgmError, UserError
 
 MAX_BYTES = 256_000_000
 """Maximum size of a trace, a request or a reply in bytes."""
-HOLDOUT = "holdout"
 _PIECE = 1 << 20
 _STEPS = 1_000_000
 _FREE_STEPS = 500_000_000
@@ -87,7 +86,7 @@ class _Config(Struct):
 
 
 def adopt(source: Path, folder: Path) -> None:
-    """Write a run and its holdout evaluation anew.
+    """Write a run and its inner runs anew.
 
     Args:
         source: the files of a run, of this version or the previous one; nothing else in them is read or changed.
@@ -98,7 +97,7 @@ def adopt(source: Path, folder: Path) -> None:
         UserError: a version made it that is not read.
         Infrastructure: the disk is full or failing.
     """
-    for part in ("", HOLDOUT):
+    for part in ("", *INNER_RUNS):
         if not part or (source / part / "run.json").exists():
             _adopt_part(source / part, folder / part)
     verify(folder)
@@ -280,15 +279,15 @@ def inflate(place: str, packed: Any) -> Iterator[bytes]:  # noqa: ANN401  (a str
 
 
 def verify(folder: Path) -> Mapping[str, int]:
-    """Check a run and its holdout evaluation; return the number of checked items by kind.
+    """Check a run and its inner runs; return the number of checked items by kind.
 
     Raises:
         ArchiveCorrupt: there is a fault; names the first one.
     """
-    counts = _verify_folder(folder)
-    if (folder / "holdout" / "run.json").exists():
-        examined = _verify_folder(folder / "holdout")
-        return {**counts, **{f"holdout_{name}": count for name, count in examined.items()}}
+    counts = dict(_verify_folder(folder))
+    for inner in INNER_RUNS:
+        if (folder / inner / "run.json").exists():
+            counts |= {f"{inner}_{name}": count for name, count in _verify_folder(folder / inner).items()}
     return counts
 
 

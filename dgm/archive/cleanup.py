@@ -17,7 +17,7 @@ from pathlib import Path
 
 from dgm.archive.lock import STOP_FILE, error_of_write, keep_writers_out
 from dgm.archive.repository import AgentRepository
-from dgm.archive.run import LIVING, Run, find_unborn, state, writer
+from dgm.archive.run import INNER_RUNS, LIVING, Run, find_unborn, state, writer
 from dgm.domain import CommitId
 from dgm.errors import DgmError, UserError
 
@@ -44,8 +44,9 @@ _PARTS = frozenset(
     }
     | {
         "traces",
+        *INNER_RUNS,
+        "certificates",
         "bisect.json",
-        "holdout",
         "approvals",
         "checks.json",
         "calls.json",

@@ -233,6 +233,35 @@ class ActionLost(_Event, frozen=True, tag="action_lost"):
     """True if the action is given up and will not be repeated."""
 
 
+class PromotionStarted(_Event, frozen=True, tag="promotion_started"):
+    """A round of promotion begins; it is finished before another one begins."""
+
+    number: Count
+    """From 1."""
+    incumbent: AgentNumber
+    """The agent that was promoted last, at first the seed."""
+    candidates: tuple[AgentNumber, ...]
+    alpha: Amount
+    """Bound on the probability of any false promotion in the run."""
+    limit: Count
+    """Largest number of candidates in a round; the same in all rounds, like ``alpha``."""
+
+
+class PromotionSpent(_Event, frozen=True, tag="promotion_spent"):
+    """Usage of promotion evaluations since the last event of this kind; their log is in a folder of its own."""
+
+    model: Name
+    usage: Usage
+
+
+class PromotionDecided(_Event, frozen=True, tag="promotion_decided"):
+    """A round of promotion ended. Nothing else about its evaluations reaches the search."""
+
+    number: Count
+    accepted: AgentNumber | None = None
+    """The promoted candidate; None: not yet."""
+
+
 class RunStopped(_Event, frozen=True, tag="run_stopped"):
     """The writing process ended in good order because of ``reason``: ``budget``, ``interrupted`` …."""
 
@@ -256,6 +285,9 @@ Event = (
     | TaskGraded
     | VerdictWithdrawn
     | ActionLost
+    | PromotionStarted
+    | PromotionSpent
+    | PromotionDecided
     | RunStopped
 )
 

@@ -27,7 +27,7 @@ from dgm.errors import ArchiveCorrupt, DgmError, UserError
 FORMAT = 2
 MANIFEST = "manifest.json"
 MEMBER = re.compile(
-    r"(holdout/)?(run\.json|run\.db|agents\.git/objects/pack/pack-[0-9a-f]{40}\.pack"
+    r"(holdout/|promotion/)?(run\.json|run\.db|agents\.git/objects/pack/pack-[0-9a-f]{40}\.pack"
     # Format 1, of the previous version:
     r"|events\.db|agents\.git/packed-refs|traces/[0-9a-f]{2}/[0-9a-f]{62}\.z)"
 )

@@ -53,11 +53,17 @@ class RunKind(StrEnum):
     SEARCH = "search"
     HOLDOUT = "holdout"
     """The evaluation of a search's agents on its holdout tasks."""
+    PROMOTION = "promotion"
+    """The evaluation of a search's candidates for promotion."""
     EVALUATION = "evaluation"
     """Agents, or the patches of a file, on the tasks of a benchmark."""
     REPLAY = "replay"
     """Evaluations of another run, repeated by another model."""
     SIMULATION = "simulation"
+
+
+INNER_RUNS = ("holdout", "promotion")
+"""Folders of the runs in a search's folder that belong to it and are packed with it."""
 
 
 class _Table(dict[str, Any]):

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from operator import add, attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -31,6 +31,9 @@ from dgm.archive.events import (
     ModelLearned,
     ModelNoted,
     NoteKind,
+    PromotionDecided,
+    PromotionSpent,
+    PromotionStarted,
     Recorded,
     RunChanged,
     RunPaused,
@@ -41,6 +44,7 @@ from dgm.archive.events import (
 )
 from dgm.domain import (
     NO_ACTION,
+    SEED,
     Action,
     ActionId,
     Agent,
@@ -65,6 +69,10 @@ _amounts = attrgetter(*(each.name for each in fields(Usage)))
 _NOTHING = _amounts(Usage())
 CHECK_ROLE = "check"
 """The role of checks of models, which belong to no action."""
+PROMOTION_ROLE = "promotion"
+"""The role of all calls of promotion evaluations, which have a log of their own."""
+PROMOTION_EVENTS = (PromotionStarted, PromotionSpent, PromotionDecided)
+"""Events of which policies see nothing."""
 Key = tuple[ActionId, int]
 """Action and number of a call."""
 _SUMMED, _FINDINGS = 3, 2
@@ -109,9 +117,13 @@ class Spend:
         """Return the sum over one action's calls; zero if it made none. Token details are not kept."""
         return Usage(*self._of.get(action, ())[:4])
 
-    def apply(self, event: ModelCalled | CallStarted | CallBooked | ModelLearned | ModelNoted) -> None:
+    def apply(
+        self, event: ModelCalled | CallStarted | CallBooked | ModelLearned | ModelNoted | PromotionSpent
+    ) -> None:
         """Fold one event in."""
         match event:
+            case PromotionSpent(model, usage):
+                self._add(NO_ACTION, usage, (PROMOTION_ROLE, model))
             case ModelCalled(action, number, model, role):
                 self._open.pop((action, number), None)
                 self._add(action, event.usage, (role, model))
@@ -171,11 +183,16 @@ class Watch:
         self._closed = self.seconds
         self.began = self.last = at
 
-    def passed(self, at: float) -> None:
-        """Note the time of an event. If the clock was set back, no time is subtracted."""
+    def passed(self, recorded: Recorded) -> None:
+        """Note the time of an event. If the clock was set back, no time is subtracted.
+
+        Events of promotion may lie between sessions, so they do not count.
+        """
+        if isinstance(recorded.event, PROMOTION_EVENTS):
+            return
         if not self.began:
-            self.began = at
-        self.last = max(self.last, at)
+            self.began = recorded.at
+        self.last = max(self.last, recorded.at)
 
 
 class ModelFacts:
@@ -201,6 +218,69 @@ class ModelFacts:
             return
         if event.words or isinstance(event, ModelNoted):
             self.words.setdefault(event.model, {})[event.words] = None
+
+
+@dataclass(slots=True)
+class Promotions:
+    """The rounds of promotion: a fold of their events."""
+
+    rounds: list[PromotionStarted] = field(default_factory=list)
+    """All that were begun; the last one may be open."""
+    accepted: list[AgentId | None] = field(default_factory=list)
+    """The agent that each ended round promoted; None: not yet."""
+    evaluations: int = 0
+    """Graded evaluations of the search when the last round began."""
+
+    @property
+    def open(self) -> PromotionStarted | None:
+        """The round that is to be finished; None if there is none."""
+        return self.rounds[-1] if len(self.rounds) > len(self.accepted) else None
+
+    @property
+    def certified(self) -> AgentId | None:
+        """The agent that was promoted last; None if none was."""
+        return next((agent for agent in reversed(self.accepted) if agent is not None), None)
+
+    @property
+    def incumbent(self) -> AgentId:
+        """The agent that candidates are compared with: the certified one, at first the seed."""
+        return self.certified or SEED
+
+    @property
+    def count(self) -> int:
+        """Number of promotions."""
+        return sum(agent is not None for agent in self.accepted)
+
+    @property
+    def rejected(self) -> AbstractSet[AgentId]:
+        """Candidates that were compared with the incumbent: the same tasks and a lower level cannot accept them."""
+        return {
+            agent
+            for done, _ in zip(self.rounds, self.accepted, strict=False)
+            if done.incumbent == self.incumbent
+            for agent in done.candidates
+        }
+
+    def apply(self, event: PromotionStarted | PromotionDecided, agents: int, evaluations: int) -> None:
+        """Fold in an event of a tree with so many agents and graded evaluations.
+
+        Raises:
+            ArchiveCorrupt: the event cannot follow the earlier ones.
+        """
+        current = self.open
+        if isinstance(event, PromotionStarted):
+            fits = (
+                event.number == len(self.rounds) + 1 and event.incumbent == self.incumbent and current is None
+            )
+            fits = fits and bool(event.candidates) and max(event.candidates) < agents
+            self.rounds.append(event)
+            self.evaluations = evaluations
+        else:
+            candidates = current.candidates if current and current.number == event.number else ()
+            fits = bool(candidates) and event.accepted in {None, *candidates}
+            self.accepted.append(event.accepted)
+        if not fits:
+            raise ArchiveCorrupt(f"round {event.number} of promotion does not fit here")
 
 
 class Tree:
@@ -281,6 +361,7 @@ class Tree:
         self.refusals = 0
         """Number of agents' requests that the gateway refused."""
         self.model_calls, self.model_facts = Spend(), ModelFacts()
+        self.promotions = Promotions()
         self._agents: list[Agent] = []
         self._children: list[list[AgentId]] = []
         self._aims: dict[ActionId, str] = {}
@@ -446,6 +527,11 @@ class Tree:
         """Total usage of all model calls; calls cut off by a process's death count at their worst case."""
         return self.model_calls.total
 
+    @property
+    def promotion_spend(self) -> Usage:
+        """The part of ``spend`` that promotion evaluations took; policies leave it out."""
+        return sum((usage for (role, _), usage in self.spend_by.items() if role == PROMOTION_ROLE), Usage())
+
     def spend_of(self, action: ActionId) -> Usage:
         """Return the usage of one action's model calls over all its tries."""
         return self.model_calls.of(action)
@@ -478,7 +564,7 @@ class Tree:
                 self._grade(action, outcome)
             case ActionStarted(action, what, again):
                 self._start(action, what, again)
-            case ModelCalled() | CallStarted() | CallBooked():
+            case ModelCalled() | CallStarted() | CallBooked() | PromotionSpent():
                 self.model_calls.apply(recorded.event)
             case ModelLearned() | ModelNoted() as event:
                 self.model_calls.apply(event)
@@ -506,7 +592,7 @@ class Tree:
             case event:
                 self._apply_to_run(event, recorded)
         self.seq = recorded.seq
-        self._watch.passed(recorded.at)
+        self._watch.passed(recorded)
 
     def _apply_to_run(self, event: Event, recorded: Recorded) -> None:
         match event:
@@ -523,6 +609,8 @@ class Tree:
                     self.barren[:] = 0
             case RunPaused(reason):
                 self.paused = reason
+            case PromotionStarted() | PromotionDecided():
+                self.promotions.apply(event, len(self._agents), self.evaluations)
             case RunStopped(reason):
                 self.stop_reason, self.paused = reason, ""
             case _:

@@ -239,21 +239,26 @@ class SplitBy(StrEnum):
 
 
 def choose_splits(
-    facts: Sequence[TaskFacts], holdout: float, by: SplitBy, seed: int
+    facts: Sequence[TaskFacts], holdout: float, by: SplitBy, seed: int, promotion: float = 0.0
 ) -> Mapping[TaskId, Split]:
-    """Return the new split of each task: about this share, and at least one task to search on and one to hold out.
+    """Return the new split of each task: about these shares, and at least one task to search on and one to hold out.
 
     Args:
         facts: of all tasks.
         holdout: share that reports are made on, above 0 and below 1.
         by: the way.
         seed: of what is chosen by chance.
+        promotion: share that decides about promotions, from 0; by time, these tasks lie between the others.
 
     Raises:
         UserError: the tasks cannot be split so; the message says why.
     """
     if not 0 < holdout < 1:
         raise UserError(f"{holdout:g}: must be a share that leaves some tasks for search", argument="holdout")
+    if not 0 <= promotion < 1 - holdout:
+        raise UserError(
+            f"{promotion:g}: must be a share that leaves some tasks for search", argument="promotion"
+        )
     match by:
         case SplitBy.TIME:
             days = _group(facts, by, lambda task: task.day, "has no date ([provenance] in task.toml)")
@@ -265,7 +270,7 @@ def choose_splits(
             groups = [repos[name] for name in names]
         case SplitBy.RANDOM:
             groups = _shuffle_kinds(facts, seed)
-    return _cut(groups, holdout)
+    return _cut(groups, holdout, promotion)
 
 
 def _group(
@@ -297,18 +302,23 @@ def _shuffle_kinds(facts: Sequence[TaskFacts], seed: int) -> list[list[TaskId]]:
     return [[task] for _, _, task in sorted(ranked)]
 
 
-def _cut(groups: Sequence[Sequence[TaskId]], holdout: float) -> Mapping[TaskId, Split]:
-    """Return the splits of groups that stay together; the last ones are held out."""
+def _cut(groups: Sequence[Sequence[TaskId]], holdout: float, promotion: float) -> Mapping[TaskId, Split]:
+    """Return the splits of groups that stay together: first search, then promotion, the last ones are held out."""
     sizes = [0]
     for group in groups:
         sizes.append(sizes[-1] + len(group))
     total, last = sizes[-1], len(groups)
     first_held = min(range(1, last), key=lambda cut: abs(total - sizes[cut] - holdout * total))
-    return {
-        task: Split.SEARCH if number < first_held else Split.HOLDOUT
-        for number, group in enumerate(groups)
-        for task in group
-    }
+    first_promoting = min(
+        range(1 if promotion else first_held, first_held + 1),
+        key=lambda cut: abs(sizes[first_held] - sizes[cut] - promotion * total),
+    )
+    bounds = (
+        (Split.SEARCH, 0, first_promoting),
+        (Split.PROMOTION, first_promoting, first_held),
+        (Split.HOLDOUT, first_held, last),
+    )
+    return {task: split for split, begin, end in bounds for group in groups[begin:end] for task in group}
 
 
 _TEXTS: Mapping[str, Callable[[TaskFacts], Collection[str]]] = {

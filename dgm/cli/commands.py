@@ -46,6 +46,9 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
     (
         "Use",
         (
+            CommandSpec(
+                "promote", "dgm.cli.promote:promote", "Certify that an agent is better; check a certificate."
+            ),
             CommandSpec("evaluate", "dgm.cli.judging:evaluate", "Evaluate agents, or grade predictions."),
             CommandSpec("probe", "dgm.cli.probing:probe", "Probe agents for insecure code."),
             CommandSpec(

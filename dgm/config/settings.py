@@ -459,6 +459,17 @@ class MiningSettings(Section):
     """Random seed of the choice of faults."""
 
 
+class PromotionSettings(Section):
+    """Rounds of promotion: which agents are certified to be better than the one before (``docs/results.md``)."""
+
+    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    """Bound on the probability that any promotion of the run is false."""
+    candidates: Annotated[int, Field(ge=1, le=100)] = 1
+    """Agents that are compared with the certified one in a round, at most; more make each test stricter."""
+    every: Annotated[int, Field(ge=0)] = 0
+    """Graded evaluations of the search between rounds; 0: only ``dgm promote`` performs them."""
+
+
 class Settings(Section):
     """Everything that decides what a run does."""
 
@@ -478,8 +489,8 @@ class Settings(Section):
     seed: int = 0
     """Every decision is a function of the log and this number."""
     seed_agent: str | None = None
-    """``plain``, ``solid``, or a folder or git repository with an ``agent.toml``; default: ``plain`` for the offline
-    model, else ``solid``."""
+    """Name of a shipped agent, such as ``codeact``, or a folder or git repository with an ``agent.toml``; default:
+    ``plain`` for the offline model, else ``solid``."""
     policy: PolicySettings = PolicySettings()
     budget: BudgetSettings = BudgetSettings()
     limits: LimitSettings = LimitSettings()
@@ -493,6 +504,7 @@ class Settings(Section):
     benchmarks: BenchmarksSettings = BenchmarksSettings()
     grading: GradingSettings = GradingSettings()
     scale: ScaleSettings = ScaleSettings()
+    promotion: PromotionSettings = PromotionSettings()
 
     @field_validator("providers")
     @classmethod

@@ -25,14 +25,13 @@ from dgm.archive.journal import CallReader, CallWriter
 from dgm.archive.log import FILE, SCHEMA, Traces, name_of, write_log
 from dgm.archive.packed import MEMBER, Manifest, PackedRun, PackMember, write_pack
 from dgm.archive.repository import AgentRepository, make_repository
-from dgm.archive.run import Run, find_unborn
+from dgm.archive.run import INNER_RUNS, Run, find_unborn
 from dgm.bounded_reading import read_file
 from dgm.domain import CommitId, Digest
 from dgm.errors import UserError
 from dgm.exports.files import new_file
 from dgm.exports.scrub import LocalIdentity, MatchGrade, Scrubber, ScrubPattern
 
-_HOLDOUT = "holdout"
 _ALWAYS_ALIKE = ("--threads=1", "--no-reuse-delta", "--no-reuse-object")
 
 
@@ -60,10 +59,11 @@ def pack(folder: Path, file: Path, identity: LocalIdentity, *, force_agents: boo
         scrubber = make_scrubber(folder, identity)
         least = MatchGrade.SECRET if force_agents else MatchGrade.PERSONAL
         counts: dict[str, int] = {}
-        # The holdout evaluation first: the search is read later, so it has all agents that the evaluation names.
-        if (folder / _HOLDOUT / "run.json").exists():
-            holdout = _RunCopier(folder / _HOLDOUT, draft / _HOLDOUT, scrubber, least).write()
-            counts = {f"holdout_{name}": count for name, count in holdout.items()}
+        # The inner runs first: the search is read later, so it has all agents that they name.
+        for inner in INNER_RUNS:
+            if (folder / inner / "run.json").exists():
+                copied = _RunCopier(folder / inner, draft / inner, scrubber, least).write()
+                counts |= {f"{inner}_{name}": count for name, count in copied.items()}
         counts = {**_RunCopier(folder, draft, scrubber, least).write(), **counts}
         with Run.open(draft) as copy:
             run = PackedRun(id=str(copy.config.get("id", "")), name=folder.resolve().name)
@@ -92,7 +92,7 @@ def make_scrubber(folder: Path, identity: LocalIdentity) -> Scrubber:
 
 
 class _RunCopier:
-    """A run, or the holdout evaluation in it, being copied into a folder that will be packed."""
+    """A run, or an inner run of it, being copied into a folder that will be packed."""
 
     def __init__(self, folder: Path, draft: Path, scrubber: Scrubber, least: MatchGrade) -> None:
         self._folder = folder

@@ -27,9 +27,10 @@ from dgm.errors import AgentFault
 from dgm.exports.files import new_file
 from dgm.exports.pack import make_scrubber
 from dgm.exports.scrub import LocalIdentity
-from dgm.meta.contract import NPM_FILES, read_contract
+from dgm.meta.contract import read_contract
 from dgm.meta.seeds import load_origin
 from dgm.models.scripted import SCRIPTED
+from dgm.sandboxes.packages import LOCK
 from dgm.views.probes import AgentProbesView
 from dgm.views.run import models_of
 from dgm.views.values import TallyView
@@ -39,7 +40,6 @@ PREDICATE = "https://slsa.dev/provenance/v1"
 BUILD, BUILDER = "urn:dgm:evolution:1", "urn:dgm"
 PROVENANCE, BOM = ".provenance.json", ".bom.json"
 """Endings of the two files, behind the name of the export."""
-_BUDGET = ("evaluations", "agents", "usd", "tokens", "hours")
 
 
 @contextmanager
@@ -91,7 +91,7 @@ def describe_provenance(run: Run, agent: Agent, target: Path) -> dict[str, Any]:
                     "policy": identity.policy,
                     "operators": sorted({member.operator for member in lineage[1:]}),
                     "randomSeed": identity.seed,
-                    "budget": {name: settings.get("budget", {}).get(name) for name in _BUDGET},
+                    "budget": settings.get("budget", {}),
                 },
                 "internalParameters": {
                     "lineage": [
@@ -117,6 +117,11 @@ def describe_provenance(run: Run, agent: Agent, target: Path) -> dict[str, Any]:
                 "dgm_evaluations": TallyView.of(run.tree.own(agent.id)).model_dump(mode="json"),
                 "dgm_cost": {"run": _cost(run.tree.spend), "lineage": _lineage_cost(run, lineage)},
                 "dgm_probes": _probes(run, agent),
+                "dgm_findings": int(run.tree.own_findings[agent.id]),
+                "dgm_promotion": {
+                    "certified": run.tree.promotions.certified == agent.id,
+                    "rounds": [n for n, who in enumerate(run.tree.promotions.accepted, 1) if who == agent.id],
+                },
             },
         },
     }
@@ -204,29 +209,15 @@ def _list_python_packages(source: Snapshot) -> Iterator[dict[str, Any]]:
 
 
 def _list_npm_packages(source: Snapshot) -> Iterator[dict[str, Any]]:
-    """Yield the packages of an agent's lock; without one, those that its ``package.json`` names."""
-    declared, lock = ({} if name not in source else _read_table(source[name].data) for name in NPM_FILES)
-    locked = lock.get("packages", {})
-    if isinstance(locked, dict) and locked:
-        seen = set()
-        for path, package in sorted(locked.items()):
-            name = path.rpartition("node_modules/")[2]
-            version = str(package.get("version", "")) if isinstance(package, dict) else ""
-            if name and (name, version) not in seen:
-                seen.add((name, version))
-                yield _component("npm", name, version, "")
-        return
-    wanted = declared.get("dependencies", {})
-    for name, text in sorted(wanted.items()) if isinstance(wanted, dict) else ():
-        yield _component("npm", name, "", f"{name}@{text}")
-
-
-def _read_table(data: bytes) -> Mapping[str, Any]:
+    """Yield the packages of an agent's lock, without which none are installed."""
     try:
-        table = parse_json(data.decode("utf-8"))
-    except ValueError:
-        return {}
-    return table if isinstance(table, dict) else {}
+        packages = parse_json(source[LOCK].data.decode("utf-8"))["packages"]
+        versions = {
+            (path.rpartition("node_modules/")[2], str(packages[path]["version"])) for path in packages if path
+        }
+    except (KeyError, ValueError, AttributeError, TypeError):
+        return
+    yield from (_component("npm", name, version, "") for name, version in sorted(versions))
 
 
 def _component(kind: str, name: str, version: str, requirement: str) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TextIO
 
 from dgm.analysis.accounts import Accounts
-from dgm.archive.events import CallBooked, ModelCalled, ModelLearned, TaskGraded
+from dgm.archive.events import CallBooked, ModelCalled, ModelLearned, PromotionSpent, TaskGraded
 from dgm.archive.run import Run, identity_of
-from dgm.archive.tree import CHECK_ROLE
+from dgm.archive.tree import CHECK_ROLE, PROMOTION_ROLE
 from dgm.domain import NO_ACTION
 from dgm.errors import UserError
 from dgm.exports.files import new_file
@@ -76,7 +76,7 @@ def _evaluation_rows(run: Run) -> Iterator[Row]:
 
 
 def _spend_rows(run: Run) -> Iterator[Row]:
-    """Yield a row for each answered call, each booking of an unanswered call, and each check of a model."""
+    """Yield a row for each answered call, booking of an unanswered call, check of a model, and promotion session."""
     accounts = Accounts(run)
     payers = {
         line.action: (agent.id, line.purpose.value)
@@ -92,6 +92,8 @@ def _spend_rows(run: Run) -> Iterator[Row]:
                 seconds = 0.0
             case ModelLearned() if event.usage.calls:
                 action, number, role, seconds = NO_ACTION, 0, CHECK_ROLE, 0.0
+            case PromotionSpent():
+                action, number, role, seconds = NO_ACTION, 0, PROMOTION_ROLE, 0.0
             case _:
                 continue
         usage = event.usage

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 
+from dgm.views.promotion import PromotionsView
 from dgm.views.values import SIGNIFICANT, DeltaView, TallyView, UsageView
 
 DASH = "–"
@@ -115,6 +116,21 @@ def tally_interval(counts: TallyView) -> str:
 def points(difference: float) -> str:
     """Return a difference of rates in percentage points: ``+3.1``."""
     return f"{100 * difference:+.1f}"
+
+
+def gain(ends: Sequence[float]) -> str:
+    """Return ``+12.0 to +61.5 points (confidence sequence)``."""
+    return f"{points(ends[0])} to {points(ends[1])} points (confidence sequence)"
+
+
+def promotions(view: PromotionsView) -> str:
+    """Return ``agent 7 is certified: 1 promotion in 3 rounds, the chance of any false one is at most 0.05``."""
+    certified = (
+        "no agent is certified yet" if view.certified is None else f"agent {view.certified} is certified"
+    )
+    rounds = f"{count(view.promotions, 'promotion')} in {count(view.rounds, 'round')}"
+    unfinished = f"; round {view.rounds} is not finished" if view.open else ""
+    return f"{certified}: {rounds}, the chance of any false one is at most {view.alpha:.3g}{unfinished}"
 
 
 def delta(difference: DeltaView | None) -> str:

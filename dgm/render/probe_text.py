@@ -33,7 +33,7 @@ def render_probes(view: ProbeView) -> RenderableType:
             outcome = row.outcome or "not tried"
             name = Text(one_line(row.probe, CELLS))
             table.add_row("", Text(outcome, STYLES.get(outcome, "dim")), name, Text(_remark(row)))
-        parts.append(table)
+        parts += [table] if agent.probes else []
     parts += [Text(f"recorded in {one_line(part.folder, 500)}", "dim") for part in view.evaluations]
     parts.append(Text(fmt.usage(view.spend), "dim"))
     return Group(*parts)
@@ -72,8 +72,7 @@ def render_bisection(view: BisectionView) -> RenderableType:
         counts = ((row.passes, "passed"), (row.fails, "failed"), (row.no_answer, "without an answer"))
         tries = ", ".join(f"{count} {word}" for count, word in counts if count)
         style = {Vote.GOOD.value: "green", Vote.BAD.value: "red"}.get(decision, "dim")
-        operator = Text(one_line(row.operator, CELLS))
-        table.add_row("", f"agent {row.agent}", Text(decision, style), Text(tries), operator)
+        table.add_row("", f"agent {row.agent}", Text(decision, style), Text(tries))
     criterion = one_line(view.criterion, CELLS)
     parts: list[RenderableType] = [
         Text(f"{fmt.count(view.members, 'agent')} in the lineage of agent {view.agent}; {criterion}")
@@ -83,15 +82,13 @@ def render_bisection(view: BisectionView) -> RenderableType:
         Text(one_line(view.message, 500), "bold" if view.first_failing is not None else "yellow"),
     ]
     if view.contradictions:
-        others = fmt.listing(view.contradictions, 5)
+        noun = "agent {} contradicts" if len(view.contradictions) == 1 else "agents {} contradict"
+        others = noun.format(fmt.listing(view.contradictions, 5))
         parts.append(
-            Text(
-                f"the results are not monotone: agents {others} contradict a single change; this is one of several",
-                "yellow",
-            )
+            Text(f"the results are not monotone: {others} a single change; this is one of several", "yellow")
         )
     if view.first_failing is not None:
-        parts.append(Text(f"made by {one_line(view.operator, CELLS)}: {one_line(view.rationale, 300)}"))
+        parts.append(Text(f"its rationale: {one_line(view.rationale, 300)}"))
     spend = f"; {fmt.usage(view.spend)}" if view.spend.calls else ""
     parts.append(Text(f"recorded in {one_line(view.folder, 500)}{spend}", "dim"))
     return Group(*parts)

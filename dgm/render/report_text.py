@@ -267,6 +267,8 @@ def _candidate(name: str, agent: int, tally: TallyView, holdout: HoldoutView) ->
 
 
 def _operator_rows(view: ReportView) -> Iterator[tuple[str, Text]]:
+    if view.promotions:
+        yield "promotion", Text(fmt.promotions(view.promotions))
     for number, line in enumerate(view.operators[:SHOWN]):
         yield "" if number else "operators", Text(f"{one_line(line.operator, 24)}: {operator_text(line)}")
     if len(view.operators) > SHOWN:

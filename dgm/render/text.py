@@ -157,6 +157,8 @@ def _add_best(facts: Facts, view: RunView) -> None:
     if view.highest:
         why = "; not recommended: its lower bound is not higher, or the policy trusts it less"
         facts.add("highest rate", f"{agent_summary(view.highest)}{why}")
+    if view.promotions:
+        facts.add("promotion", fmt.promotions(view.promotions))
 
 
 def agent_summary(row: AgentRow) -> str:
@@ -401,6 +403,8 @@ def render_tree(view: TreeView, width: int | None = None) -> Iterator[Text]:
         best = view.agents[view.best]
         yield Text.assemble((f"{fmt.BEST} best  ", "bold yellow"), agent_summary(best))
         yield Text(f"  {fmt.BEST_MEANS}", "dim")
+    if view.promotions:
+        yield Text(f"promotion  {fmt.promotions(view.promotions)}")
 
 
 def conduct_text(row: AgentRow) -> str:

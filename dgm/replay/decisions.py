@@ -8,12 +8,12 @@ from dgm import assemble
 from dgm.analysis.budgets import Reason, has_evaluation_room
 from dgm.archive.events import ActionStarted, Recorded, RunStopped
 from dgm.archive.run import Run, RunKind
-from dgm.archive.tree import Tree
+from dgm.archive.tree import PROMOTION_EVENTS, Tree
 from dgm.config import Settings
 from dgm.domain import Action, ActionId, Evaluate
 from dgm.errors import Hint, UserError
 from dgm.evaluation.control import HoldoutSchedule
-from dgm.evaluation.schedule import Schedule, find_entered
+from dgm.evaluation.schedule import Schedule, find_entered, first_attempts
 from dgm.policies.registry import open_policy
 from dgm.protocols import Needs, Policy
 from dgm.search.loop import decision_stream
@@ -80,6 +80,8 @@ def _open_policy(run: Run, settings: Settings, needs: Mapping[str, Needs]) -> Po
             return Schedule(lambda _: [Evaluate(agent, task) for agent, task in pairs if agent is not None])
         case RunKind.HOLDOUT:
             return HoldoutSchedule()
+        case RunKind.PROMOTION:
+            return Schedule(first_attempts)
         case _:
             return open_policy(settings, needs)
 
@@ -119,7 +121,7 @@ def replay_decisions(
                 differing += 1
                 first = first or Decision(recorded.seq, action, did, says)
         tree.apply(recorded)
-        if policy.keeps_state:
+        if policy.keeps_state and not isinstance(recorded.event, PROMOTION_EVENTS):
             policy.observe(recorded)
     return Decisions(asked, differing, first, time.monotonic() - began)
 

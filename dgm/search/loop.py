@@ -38,7 +38,7 @@ from dgm.archive.events import (
 )
 from dgm.archive.live import read_stop_request
 from dgm.archive.run import Run
-from dgm.archive.tree import Tree
+from dgm.archive.tree import PROMOTION_EVENTS, Tree
 from dgm.config import Settings
 from dgm.domain import Action, ActionId, Born, Evaluate, Evaluation, Expand, Outcome, Stillborn, Verdict
 from dgm.errors import Infrastructure, StoodStill, UserError
@@ -342,7 +342,8 @@ class Search:
             for task in self._running.values():
                 task.cancel()
             await asyncio.gather(*self._running.values(), return_exceptions=True)
-        self._append(RunStopped(over.reason.value))
+        if over.reason is not Reason.PROMOTION:
+            self._append(RunStopped(over.reason.value))
         return over
 
     async def _search(self) -> Ending:
@@ -570,10 +571,11 @@ class Search:
         self._on_event(recorded)
 
     def _show_events(self) -> None:
-        """Show the policy the events recorded since its last look, model calls included, in the order of the log."""
+        """Show the policy the events since its last look, in the order of the log; nothing of promotion is shown."""
         if self._policy.keeps_state:
             for recorded in self._controller.since(self._observed):
-                self._policy.observe(recorded)
+                if not isinstance(recorded.event, PROMOTION_EVENTS):
+                    self._policy.observe(recorded)
                 self._observed = recorded.seq
 
 

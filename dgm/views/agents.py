@@ -20,6 +20,7 @@ from dgm.stats import lower_bound
 from dgm.views.conduct import FindingView
 from dgm.views.probes import AgentProbesView
 from dgm.views.progress import agent_of
+from dgm.views.promotion import PromotionsView
 from dgm.views.values import DeltaView, SpendView, TallyView, UsageView, View
 
 
@@ -160,6 +161,8 @@ class TreeView(View):
     """``running``, ``paused``, ``interrupted``, or how the run ended."""
     best: int | None
     """The recommended agent; None without an agent."""
+    promotions: PromotionsView | None
+    """None before the first round of promotion."""
     agents: tuple[AgentRow, ...]
     """An agent's id is its index."""
 
@@ -175,7 +178,14 @@ class TreeView(View):
         best = best_of(run) if best is None and tree.agents else best
         states = agent_states(run)
         rows = tuple(AgentRow.of(tree, agent, best, states) for agent in tree.agents)
-        return cls(run=run.name, folder=str(run.folder), state=state(run), best=best, agents=rows)
+        return cls(
+            run=run.name,
+            folder=str(run.folder),
+            state=state(run),
+            best=best,
+            promotions=PromotionsView.load(run),
+            agents=rows,
+        )
 
 
 class ActionSpend(View):

@@ -1,6 +1,7 @@
 """The bisection of a lineage, as ``dgm bisect`` prints it."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Self
 
 from dgm.analysis.budgets import Ending as SessionEnding
@@ -16,7 +17,6 @@ class TriedMember(View):
     """One agent of the lineage with its attempts."""
 
     agent: int
-    operator: str
     passes: int
     """Attempts that pass."""
     fails: int
@@ -49,9 +49,8 @@ class BisectionView(View):
     """Members between the two, without an answer."""
     contradictions: tuple[int, ...]
     """Members that contradict a single change: they fail before it, or pass after it."""
-    operator: str
-    """The operator that made the first failing member."""
     rationale: str
+    """Why the first failing member was made."""
     patch: str
     """What it changed against the last passing member."""
     folder: str
@@ -69,7 +68,7 @@ class BisectionView(View):
         votes: Mapping[int, Sequence[Vote]],
         state: Bisection,
         session: SessionEnding,
-        folder: str,
+        folder: Path,
         spend: Usage,
     ) -> Self:
         """Return the view of a bisection; members in ``votes`` and ``state`` are numbered from the seed."""
@@ -83,7 +82,6 @@ class BisectionView(View):
             tried=tuple(
                 TriedMember(
                     agent=member.id,
-                    operator=member.operator,
                     passes=votes[number].count(Vote.GOOD),
                     fails=votes[number].count(Vote.BAD),
                     no_answer=votes[number].count(Vote.NONE),
@@ -98,10 +96,9 @@ class BisectionView(View):
             first_failing=first.id if found else None,
             between=tuple(lineage[number].id for number in state.between) if found else (),
             contradictions=tuple(lineage[number].id for number in state.contradictions) if found else (),
-            operator=first.operator if found else "",
             rationale=first.rationale if found else "",
             patch=decode(run.repository.diff(last.commit, first.commit)) if found else "",
-            folder=folder,
+            folder=str(folder),
             spend=UsageView.of(spend),
             ended=session.reason.value,
         )

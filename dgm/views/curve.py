@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dgm.analysis.agents import best_in
-from dgm.archive.events import CallBooked, ModelCalled, ModelLearned, RunStarted, TaskGraded
+from dgm.archive.events import CallBooked, ModelCalled, ModelLearned, PromotionSpent, RunStarted, TaskGraded
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree, Watch
 from dgm.domain import AgentId, Tally, Verdict
@@ -51,8 +51,8 @@ def compute_curve(run: Run, most: int = 400) -> Sequence[CurvePoint]:
         event = item.event
         if isinstance(event, RunStarted):
             watch.begin(item.at)
-        watch.passed(item.at)
-        if isinstance(event, ModelCalled | CallBooked | ModelLearned):
+        watch.passed(item)
+        if isinstance(event, ModelCalled | CallBooked | ModelLearned | PromotionSpent):
             tokens, usd = tokens + event.usage.tokens, usd + event.usage.usd
         elif isinstance(event, TaskGraded) and event.outcome.tally.n and item.seq not in withdrawn:
             evaluations += 1

@@ -17,6 +17,8 @@ from dgm.archive.events import (
     ModelLearned,
     ModelNoted,
     NoteKind,
+    PromotionDecided,
+    PromotionStarted,
     Recorded,
     RunChanged,
     RunPaused,
@@ -131,6 +133,12 @@ def describe(event: Event, at: float = 0.0) -> tuple[Level, str]:
                 f"refused ({code})" if status >= 400 else "changed"
             )
             return Level.WARNING, f"{request}: {message}"
+        case PromotionStarted(number, incumbent, candidates):
+            return Level.INFO, f"round {number} of promotion: {_list(candidates)} against agent {incumbent}"
+        case PromotionDecided(number, accepted):
+            level = Level.INFO if accepted is None else Level.GOOD
+            answer = "not yet" if accepted is None else f"agent {accepted} is promoted"
+            return level, f"round {number} of promotion: {answer}"
         case _:
             return _describe_session(event, at)
 

@@ -33,6 +33,7 @@ from dgm.views.conduct import DriftView
 from dgm.views.curve import CurvePoint, compute_curve
 from dgm.views.holdout import Answer, HoldoutView, holdout_exists, read_holdout
 from dgm.views.probes import AgentProbesView
+from dgm.views.promotion import PromotionsView
 from dgm.views.run import (
     DeadEndView,
     FailuresView,
@@ -202,6 +203,8 @@ class ReportView(View):
     """None if there was no choice."""
     holdout: HoldoutView | None
     """None if the best agent was not evaluated on the holdout tasks."""
+    promotions: PromotionsView | None
+    """None before the first round of promotion."""
     probes: AgentProbesView
     """Whether the best agent's solutions are safe, as far as it was probed."""
     ending: EndingView | None = None
@@ -283,6 +286,7 @@ class ReportView(View):
             highest=None if highest is None else AgentRow.of(tree, tree.agents[highest], best),
             chosen=_correct_rate(tree, best),
             holdout=holdout,
+            promotions=PromotionsView.load(run),
             probes=AgentProbesView.load(run, tree.agents[best]),
             spend=_read_spend(run),
             operators=read_operators(run),

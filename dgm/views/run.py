@@ -30,6 +30,7 @@ from dgm.views.progress import (
     view_model_calls,
     view_nodes,
 )
+from dgm.views.promotion import PromotionsView
 from dgm.views.values import RoleUsage, UsageView, View, role_usages
 
 ROLES = ("solve", "improve", "diagnose")
@@ -264,6 +265,8 @@ class RunView(View):
     """The agent that the policy recommends."""
     highest: AgentRow | None
     """The agent with the highest rate if it is not the best one; luck counts in it."""
+    promotions: PromotionsView | None
+    """None before the first round of promotion."""
     now_unix_s: float
     began_unix_s: float | None
     session_began_unix_s: float | None
@@ -383,6 +386,7 @@ class RunReader:
             withdrawn=tree.withdrawn,
             best=None if best is None else AgentRow.of(tree, tree.agents[best], best, states),
             highest=None if highest is None else AgentRow.of(tree, tree.agents[highest], best, states),
+            promotions=PromotionsView.load(run),
             now_unix_s=now,
             began_unix_s=run.config.get("created"),
             session_began_unix_s=tree.session_began or None,

@@ -28,7 +28,7 @@ def searched(dgm, request, tmp_path_factory):
         tmp_path_factory.mktemp("suites") / request.param, poisoned=request.param == "poisoned"
     )
     words = ("--benchmark", suite, "--model", f"scripted:{MODEL}", "--set", "sandbox=bubblewrap", *SEARCH)
-    assert dgm.json("run", "--name", request.param, "--workers", 2, *words)["agents"]["count"] >= 5
+    assert dgm.json("run", "--name", request.param, "--workers", 2, *words)["agents"] >= 5
     # A suite that changes meanwhile is refused, where the run's own is meant.
     problem = suite / "tasks" / "level-0-is-ready" / "problem.md"
     before = problem.read_text()

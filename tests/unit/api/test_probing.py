@@ -35,7 +35,6 @@ def archive(tmp_path, monkeypatch):
         (["one"], {"suite": ["tiny"]}, "suite", "neither a hidden test_safety.py nor a table [canary]"),
         (["one"], {"attempts": 0}, "attempts", "0 is not from 1 to 100"),
         (["one"], {"max_usd": -1.0}, "max_usd", "must be a number above 0"),
-        (["one"], {"workers": 0}, "workers", "must be from 1 to"),
     ],
 )
 def test_a_wrong_argument_is_named(archive, words, options, argument, problem):

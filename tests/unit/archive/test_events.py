@@ -20,6 +20,9 @@ from dgm.archive.events import (
     ModelLearned,
     ModelNoted,
     NoteKind,
+    PromotionDecided,
+    PromotionSpent,
+    PromotionStarted,
     RunChanged,
     RunPaused,
     RunStarted,
@@ -99,6 +102,12 @@ EARLIER = [
     (RunStopped("budget"), {"reason": "budget"}),
 ]
 """Events, and the bodies that the previous version wrote for them."""
+LATER = [
+    PromotionStarted(1, 0, (1, 2), 0.05, 2),
+    PromotionSpent("m", USAGE),
+    PromotionDecided(1, 2),
+    PromotionDecided(1),
+]
 
 
 @pytest.mark.parametrize(("event", "body"), EARLIER)
@@ -108,7 +117,12 @@ def test_each_event_comes_back_and_is_read_from_the_previous_form(event, body):
 
 
 def test_every_kind_of_event_is_in_the_table():
-    assert {type(event) for event, _ in EARLIER} == set(Event.__args__)
+    assert {type(event) for event in [*LATER, *(event for event, _ in EARLIER)]} == set(Event.__args__)
+
+
+@pytest.mark.parametrize("event", LATER, ids=kind_of)
+def test_events_that_the_previous_version_did_not_have_come_back(event):
+    assert decode(encode(event)) == event
 
 
 def test_an_outcome_lies_in_its_event_and_defaults_are_left_out():

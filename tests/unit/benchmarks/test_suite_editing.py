@@ -97,6 +97,7 @@ def test_a_split_is_a_copy_whose_tasks_stay_otherwise(suites, tmp_path):
         (("startr",), {}, "did you mean 'starter'"),
         (("starter",), {"where": ["kind=none"]}, "none of 60 tasks has kind=none"),
         (("starter",), {"holdout": 0.5, "by": "time"}, "has no date"),
+        (("starter",), {"promotion": 0.5}, "^promotion: "),
         (("starter",), {"image": "pyhton"}, "did you mean 'python'"),
     ],
 )
@@ -151,8 +152,8 @@ def task(number, day="", kind="history", repo=""):
     return TaskFacts(TaskId(f"t{number:02}"), Split.SEARCH, kind, "", repo, (), (), (), {}, origin)
 
 
-def split(facts, holdout=0.3, by=SplitBy.RANDOM, seed=0):
-    return choose_splits(facts, holdout, by, seed)
+def split(facts, holdout=0.3, by=SplitBy.RANDOM, seed=0, promotion=0.0):
+    return choose_splits(facts, holdout, by, seed, promotion)
 
 
 def test_by_time_the_newest_are_held_out():
@@ -160,6 +161,17 @@ def test_by_time_the_newest_are_held_out():
     chosen = split(facts, 0.3, SplitBy.TIME)
     by_age = [chosen[each.id] for each in sorted(facts, key=lambda each: each.day)]
     assert by_age == [Split.SEARCH] * 7 + [Split.HOLDOUT] * 3
+
+
+def test_promotion_tasks_lie_between_the_others():
+    facts = [task(n, f"2026-01-{29 - n:02}") for n in range(10)]
+    chosen = split(facts, 0.3, SplitBy.TIME, promotion=0.2)
+    by_age = [chosen[each.id] for each in sorted(facts, key=lambda each: each.day)]
+    assert by_age == [Split.SEARCH] * 5 + [Split.PROMOTION] * 2 + [Split.HOLDOUT] * 3
+    assert Counter(split(facts, 0.1, promotion=0.85).values())[Split.SEARCH] == 1
+    for share in (0.7, -0.1, float("nan")):
+        with pytest.raises(UserError, match=r"^promotion: "):
+            split(facts, 0.3, promotion=share)
 
 
 @settings(max_examples=40)
