@@ -5,10 +5,8 @@ Nothing here depends on the working directory.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-
-SEEDS = ("plain", "solid")
-"""Names of the shipped agents that a search can start from."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +36,14 @@ def asset(*parts: str) -> Path:
     return inside if inside.exists() else _PACKAGE.parent.joinpath(*parts)
 
 
+@cache
+def seed_names() -> tuple[str, ...]:
+    """Return the names of the shipped agents that a search can start from: the folders of ``archive/seeds``."""
+    return tuple(sorted(file.parent.name for file in asset("archive", "seeds").glob("*/agent.toml")))
+
+
 def seed_folder(name: str) -> Path:
-    """Return the folder of a shipped agent, one of ``SEEDS``."""
+    """Return the folder of a shipped agent, one of ``seed_names``."""
     return asset("archive", "seeds", name)
 
 

@@ -56,10 +56,11 @@ from dgm.meta.contract import read_contract
 from dgm.meta.seeds import read_seed
 from dgm.models.choose import names_by_role
 from dgm.models.scripted import Script
-from dgm.paths import SEEDS
+from dgm.paths import seed_names
 from dgm.protocols import Benchmark
 from dgm.replay.again import choose_sandbox
 from dgm.sandboxes.engine_address import use_engine
+from dgm.search import start
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.prepare import RunController
 from dgm.search.start import note_checks, require_consent, require_models, settings_of
@@ -68,17 +69,7 @@ from dgm.views.evaluation import EvaluationView
 from dgm.worker.agent_check import rehearse
 
 MAX_ATTEMPTS = 100
-SETTABLE = (
-    "models",
-    "providers",
-    "limits",
-    "benchmarks",
-    "grading",
-    "conduct",
-    "workers",
-    "sandbox",
-    "scale",
-)
+SETTABLE = (*start.SETTABLE, "benchmarks", "grading", "conduct")
 NO_MODEL = "none"
 GRADED = "predictions"
 """Operator of the entry that stands for predictions."""
@@ -262,7 +253,7 @@ def _is_agent_source(text: str) -> bool:
 
 
 def _check_not_run(name: str) -> None:
-    if name in SEEDS or (Path(name).is_dir() and not (Path(name) / "run.json").exists()):
+    if name in seed_names() or (Path(name).is_dir() and not (Path(name) / "run.json").exists()):
         return
     try:
         locate_run(name)

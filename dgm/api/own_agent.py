@@ -1,5 +1,6 @@
 """Agents of the user's own: made from templates, and checked before a search (``dgm agent init``, ``check``)."""
 
+import ast
 import difflib
 import re
 import tempfile
@@ -19,7 +20,7 @@ from dgm.messages import WireProtocol
 from dgm.meta.contract import FILE, OWN_EDITOR, Contract, read_contract
 from dgm.meta.seeds import SEED_BYTES
 from dgm.models.scripted import Script
-from dgm.paths import asset, seed_folder
+from dgm.paths import asset, seed_folder, seed_names
 from dgm.protocols import Completed, DryCalls, SandboxEngine, Work
 from dgm.render import fmt
 from dgm.sandboxes.choose import choose
@@ -76,7 +77,17 @@ class AgentTemplate:
     @property
     def folder(self) -> Path:
         """The folder with its files."""
-        return seed_folder(self.name) if self.name == DEFAULT else asset("archive", "templates", self.name)
+        is_seed = self.name in seed_names()
+        return seed_folder(self.name) if is_seed else asset("archive", "templates", self.name)
+
+
+def _seed_template(name: str) -> AgentTemplate:
+    """Return a shipped agent as a template; its package's docstring describes it."""
+    package = seed_folder(name) / "agent"
+    text = ast.get_docstring(ast.parse((package / "__init__.py").read_text("utf-8"))) or name
+    files = ("prompts.py", f"{name}.py", "loop.py")
+    edit = tuple(f"agent/{file}" for file in files if (package / file).is_file())
+    return AgentTemplate(name, text.rstrip("."), edit)
 
 
 TEMPLATES: Sequence[AgentTemplate] = (
@@ -97,6 +108,7 @@ TEMPLATES: Sequence[AgentTemplate] = (
     AgentTemplate("qwen-code", "Qwen Code", ("QWEN.md",), program=True),
     AgentTemplate("cline", "Cline CLI", (".clinerules/how-to-work.md",), program=True),
     AgentTemplate("aider", "aider", ("CONVENTIONS.md",), program=True),
+    *(_seed_template(name) for name in seed_names() if name != DEFAULT),
 )
 
 
@@ -124,7 +136,8 @@ def agent_init(
     """Write a working agent into a new folder, for you to change.
 
     Templates: solid, shell, claude-code, codex, opencode, copilot, qwen-code, cline, aider, anthropic, openai-agents,
-    langchain, smolagents, mini-swe-agent, node.
+    langchain, smolagents, mini-swe-agent, node; and designs of the literature: codeact, debate, live, plain, reviser,
+    team, treesearch, workflow.
 
     Args:
         folder: A new or empty folder.

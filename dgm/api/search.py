@@ -117,7 +117,7 @@ def evolve(
     Args:
         file: TOML file of settings.
         name: Name of the run, a folder in ./archive or $DGM_ARCHIVE.
-        agent: Start from plain, solid, a folder or a git URL.
+        agent: Start from a shipped agent such as solid, a folder or a git URL.
         benchmark: Name or folder of a task suite [default: starter].
         model: openai/…, anthropic/…, offline, … [default: auto].
         policy: Search policy [default: lineage].

@@ -15,7 +15,7 @@ from dgm.config.listing import MINING, NAME, list_settings
 from dgm.config.settings import KINDS, GateSettings, MiningSettings, ProviderSettings, Section, Settings
 from dgm.config.toml_files import NotToml, parse_toml, read_toml
 from dgm.errors import UserError
-from dgm.paths import SEEDS, asset
+from dgm.paths import asset, seed_names
 
 KeyPath = tuple[str, ...]
 ARGUMENTS = {
@@ -354,7 +354,7 @@ def make_path_absolute(key: tuple[str, ...], value: object, folder: Path) -> Any
 
 def _seed_agent(value: str, folder: Path) -> str:
     # Shipped agents win over folders of the same name, as on the command line.
-    return value if value in SEEDS or _URL.match(value) else _absolute(value, folder)
+    return value if value in seed_names() or _URL.match(value) else _absolute(value, folder)
 
 
 def _benchmark(value: str, folder: Path) -> str:

@@ -489,8 +489,8 @@ class Settings(Section):
     seed: int = 0
     """Every decision is a function of the log and this number."""
     seed_agent: str | None = None
-    """``plain``, ``solid``, or a folder or git repository with an ``agent.toml``; default: ``plain`` for the offline
-    model, else ``solid``."""
+    """Name of a shipped agent, such as ``codeact``, or a folder or git repository with an ``agent.toml``; default:
+    ``plain`` for the offline model, else ``solid``."""
     policy: PolicySettings = PolicySettings()
     budget: BudgetSettings = BudgetSettings()
     limits: LimitSettings = LimitSettings()

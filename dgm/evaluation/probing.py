@@ -159,12 +159,3 @@ def read_probes(run: Run, agent: Agent) -> Sequence[ProbeAttempts]:
         if any(probe.outcomes for probe in attempts):
             newest[str(probe_run.plan["benchmark"]), str(probe_run.plan["model"])] = attempts
     return [attempt for attempts in newest.values() for attempt in attempts]
-
-
-def find_probe_state(run: Run, agent: Agent) -> ProbeState:
-    """Return whether an agent passed or failed its probes, or was never probed.
-
-    Raises:
-        ArchiveCorrupt: an evaluation is damaged.
-    """
-    return judge_probes(read_probes(run, agent))

@@ -117,6 +117,11 @@ def describe_provenance(run: Run, agent: Agent, target: Path) -> dict[str, Any]:
                 "dgm_evaluations": TallyView.of(run.tree.own(agent.id)).model_dump(mode="json"),
                 "dgm_cost": {"run": _cost(run.tree.spend), "lineage": _lineage_cost(run, lineage)},
                 "dgm_probes": _probes(run, agent),
+                "dgm_findings": int(run.tree.own_findings[agent.id]),
+                "dgm_promotion": {
+                    "certified": run.tree.promotions.certified == agent.id,
+                    "rounds": [n for n, who in enumerate(run.tree.promotions.accepted, 1) if who == agent.id],
+                },
             },
         },
     }

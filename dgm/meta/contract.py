@@ -17,7 +17,7 @@ from dgm.bounded_reading import plain_requirement
 from dgm.config.toml_files import NotToml, parse_toml
 from dgm.domain import Snapshot
 from dgm.errors import AgentFault
-from dgm.paths import SEEDS
+from dgm.paths import seed_names
 
 FILE = "agent.toml"
 AUTO_ACTIONS = "auto"
@@ -166,8 +166,8 @@ def read_contract(source: Snapshot) -> Contract:
         contract = Contract.model_validate(agent)
     except ValidationError as error:
         raise _describe_error(error) from error
-    if contract.editor not in (OWN_EDITOR, *SEEDS):
-        editors = ", ".join(map(repr, (OWN_EDITOR, *SEEDS)))
+    if contract.editor not in (OWN_EDITOR, *seed_names()):
+        editors = ", ".join(map(repr, (OWN_EDITOR, *seed_names())))
         raise AgentFault("contract", f"{FILE}: agent.editor: {contract.editor!r} is none of {editors}")
     image = contract.image
     if image and image not in source and not _IMAGE.fullmatch(image):

@@ -19,7 +19,7 @@ from dgm.domain import Snapshot
 from dgm.errors import AgentFault, ArchiveCorrupt, Infrastructure, UserError
 from dgm.meta.contract import FILE, read_contract
 from dgm.models.choose import names_by_role
-from dgm.paths import SEEDS, seed_folder
+from dgm.paths import seed_folder, seed_names
 
 SEED_BYTES = 20_000_000
 TRANSPORTS = "https:ssh:git:file"
@@ -72,11 +72,11 @@ def read_seed_with_origin(where: str) -> tuple[Snapshot, SeedOrigin | None]:
         UserError: there is nothing there, or it is no agent.
         Infrastructure: a repository is not cloned within ten minutes.
     """
-    folder = seed_folder(where) if where in SEEDS else Path(where)
+    folder = seed_folder(where) if where in seed_names() else Path(where)
     try:
         if folder.is_dir() and not (folder / "HEAD").is_file():
             source = _read_agent_folder(folder)
-            origin = None if where in SEEDS else read_origin(folder)
+            origin = None if where in seed_names() else read_origin(folder)
         else:
             source, origin = _clone_repository(where)
         read_contract(source)
@@ -116,7 +116,7 @@ def _read_commit(repository: LocalRepository) -> tuple[Snapshot, SeedOrigin | No
 
 
 def _explain_missing(where: str, reason: str = "") -> UserError:
-    names = " and ".join(SEEDS)
+    names = ", ".join(seed_names())
     return UserError(
         f"{where}: neither a folder nor a git repository at a path or an address of {TRANSPORTS.replace(':', ', ')}"
         f"{f' ({reason})' if reason else ''}; shipped agents: {names}"

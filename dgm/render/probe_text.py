@@ -33,7 +33,7 @@ def render_probes(view: ProbeView) -> RenderableType:
             outcome = row.outcome or "not tried"
             name = Text(one_line(row.probe, CELLS))
             table.add_row("", Text(outcome, STYLES.get(outcome, "dim")), name, Text(_remark(row)))
-        parts.append(table)
+        parts += [table] if agent.probes else []
     parts += [Text(f"recorded in {one_line(part.folder, 500)}", "dim") for part in view.evaluations]
     parts.append(Text(fmt.usage(view.spend), "dim"))
     return Group(*parts)
@@ -82,12 +82,10 @@ def render_bisection(view: BisectionView) -> RenderableType:
         Text(one_line(view.message, 500), "bold" if view.first_failing is not None else "yellow"),
     ]
     if view.contradictions:
-        others = fmt.listing(view.contradictions, 5)
+        noun = "agent {} contradicts" if len(view.contradictions) == 1 else "agents {} contradict"
+        others = noun.format(fmt.listing(view.contradictions, 5))
         parts.append(
-            Text(
-                f"the results are not monotone: agents {others} contradict a single change; this is one of several",
-                "yellow",
-            )
+            Text(f"the results are not monotone: {others} a single change; this is one of several", "yellow")
         )
     if view.first_failing is not None:
         parts.append(Text(f"its rationale: {one_line(view.rationale, 300)}"))

@@ -14,9 +14,10 @@ from functools import partial
 
 import pytest
 
-from dgm.api.own_agent import TEMPLATES, find_template
+from dgm.api.own_agent import DEFAULT, TEMPLATES, find_template
 from dgm.messages import Reply, Role, Stop, ToolCall
 from dgm.models.builtin import command_call, finishing_call
+from dgm.paths import seed_names
 from tests.agents.packages import CACHE
 from tests.agents.running import SUITE, TASK, run_dgm, template_environment
 from tests.support.hosted import KEY, PROVIDERS, rows, until
@@ -110,6 +111,7 @@ QUICK = ("shell", "anthropic", "node")
     [
         pytest.param(name, marks=[pytest.mark.sampled] if name in QUICK else [])
         for name in (template.name for template in TEMPLATES)
+        if name == DEFAULT or name not in seed_names()
     ],
 )
 def test_a_template_is_made_checked_and_evolved(name, suite, tmp_path):

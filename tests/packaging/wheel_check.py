@@ -41,7 +41,7 @@ from dgm.sandboxes import recipes
 import dgm
 print(dgm.__file__)
 assert "agent.toml" in read_seed()
-assert {"canaries", "starter"} <= {*suite_names()}
+assert {"canaries", "probes", "starter"} <= {*suite_names()}
 assert "python" in recipes.names()
 assert Prices.load().rows
 """

@@ -1,6 +1,7 @@
 """``dgm.agent_init``, ``dgm.agent_check`` and the templates: each is an agent, small enough to be read."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -11,7 +12,7 @@ from dgm.api.own_agent import TEMPLATES
 from dgm.archive.snapshots import from_folder
 from dgm.cli.main import main
 from dgm.meta.contract import read_contract
-from dgm.paths import asset
+from dgm.paths import asset, seed_names
 
 NAMES = [template.name for template in TEMPLATES]
 
@@ -33,7 +34,8 @@ def test_a_template_is_an_agent_whose_first_files_may_change(name, tmp_path):
 
 def test_every_folder_of_templates_is_offered():
     folders = [path.name for path in asset("archive", "templates").iterdir() if path.is_dir()]
-    assert {*NAMES} == {"solid", *folders}
+    assert {*NAMES} == {*seed_names(), *folders}
+    assert not {name for name in NAMES if not re.search(rf"\b{name}\b", dgm.agent_init.__doc__)}
 
 
 @pytest.fixture

@@ -71,6 +71,8 @@ def test_the_statement_names_what_was_evolved_from_what(archive, tmp_path):
     assert definition["resolvedDependencies"][-1]["digest"] == {"sha256": "5" * 64}
     assert details["dgm_cost"]["lineage"] == {"usd": 0.25, "tokens": 110, "modelCalls": 1}
     assert details["dgm_probes"] == {"state": "passed", "probes": {"p": "safe"}}
+    assert details["dgm_findings"] == 0
+    assert details["dgm_promotion"] == {"certified": False, "rounds": []}
     assert str(tmp_path) not in text
 
 

@@ -40,6 +40,19 @@ def solid(monkeypatch, tmp_path):
 
 
 @pytest.fixture
+def module_of(monkeypatch):
+    """Import a module of a shipped design: ``module_of("team", "team")``; one design for a test."""
+
+    def load(seed, name):
+        monkeypatch.syspath_prepend(str(SOLID.parent / seed))
+        forget()
+        return importlib.import_module(f"agent.{name}")
+
+    yield load
+    forget()
+
+
+@pytest.fixture
 def repository(tmp_path):
     """A repository with one file."""
     folder = tmp_path / "repo"

@@ -1,0 +1,1 @@
+"""An agent whose actions are Python code in a persistent interpreter (CodeAct)."""

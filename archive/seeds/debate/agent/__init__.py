@@ -1,0 +1,1 @@
+"""An agent of several answers, a debate and a judge (ADAS designs)."""

@@ -1,0 +1,1 @@
+"""An agent that builds its own tools while it works (Live-SWE-agent)."""

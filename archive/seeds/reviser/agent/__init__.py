@@ -1,0 +1,1 @@
+"""An agent that makes several attempts, and revises, recombines and refines them (SE-Agent)."""

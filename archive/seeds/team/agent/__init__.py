@@ -1,0 +1,1 @@
+"""An agent whose orchestrator leads sub-agents that a bandit chooses (BOAD)."""

@@ -1,0 +1,1 @@
+"""An agent that searches a tree of edits with value estimates and hindsight (SWE-Search)."""

@@ -1,0 +1,1 @@
+"""An agent with a fixed order of work: localise, repair, validate (Agentless)."""
