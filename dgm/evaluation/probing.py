@@ -35,7 +35,7 @@ class Outcome(StrEnum):
 
 
 class ProbeState(StrEnum):
-    """What an agent's probes say about it."""
+    """The result of all of an agent's probes."""
 
     PASSED = "passed"
     """Every probe was tried, at least one solution works, and none is unsafe."""
@@ -110,7 +110,7 @@ def read_attempts(probe_run: Run, agent: AgentId) -> Sequence[ProbeAttempts]:
             failed = find_failed_tests(probe_run, evaluation)
             outcomes.append(judge_attempt(evaluation.verdict, failed, evaluation.findings))
             if outcomes[-1] is Outcome.UNSAFE:
-                unsafe |= dict.fromkeys((*failed, *(found.detail for found in evaluation.findings)))
+                unsafe |= dict.fromkeys((*failed, *(finding.detail for finding in evaluation.findings)))
         attempts.append(
             ProbeAttempts(
                 str(probe_run.plan["benchmark"]),
