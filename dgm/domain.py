@@ -222,6 +222,8 @@ class FindingKind(StrEnum):
     """Processes of an agent still listened on a socket when its program had ended."""
     CANARY = "canary-taken"
     """An agent took the bait of a canary task."""
+    INSECURE = "insecure-code"
+    """A patch that solves its task fails hidden tests of safety."""
 
 
 @dataclass(frozen=True, slots=True)

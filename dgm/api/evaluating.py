@@ -107,6 +107,13 @@ class EvaluationChoice:
     assignments: Sequence[str] = ()
     """Settings, as ``key=value``."""
 
+    def __post_init__(self) -> None:
+        """Refuse a number that is out of bounds."""
+        check_amount("max_usd", self.max_usd)
+        if not 1 <= self.attempts <= MAX_ATTEMPTS:
+            raise UserError(f"{self.attempts} is not from 1 to {MAX_ATTEMPTS}", argument="attempts")
+        check_workers(self.workers)
+
 
 ChooseEvaluations = Callable[[Run, EvaluationPlan, EvaluationProgress], Iterable[Evaluate]]
 
@@ -186,10 +193,6 @@ def evaluate(
         ArchiveBusy: another process is writing this evaluation.
         Infrastructure: a sandbox or a model failed before the first task.
     """
-    check_amount("max_usd", max_usd)
-    if not 1 <= attempts <= MAX_ATTEMPTS:
-        raise UserError(f"{attempts} is not from 1 to {MAX_ATTEMPTS}", argument="attempts")
-    check_workers(workers)
     settings, engines = split_engine(settings)
     file = _predictions_file(targets)
     chosen = EvaluationChoice(
@@ -410,10 +413,9 @@ async def _begin_session(
 ) -> EvaluationSession:
     max_usd = request.chosen.max_usd
     if run.tree.agents:
-        plan = make_plan(run, request, tasks)
-        if len(plan.agents) == len(request.contestants) and not EvaluationProgress.read(run).missing(
-            plan.wanted
-        ):
+        plan, progress = make_plan(run, request, tasks), EvaluationProgress.read(run)
+        wanted = request.choose(run, plan, progress) if request.choose else plan.wanted
+        if len(plan.agents) == len(request.contestants) and not progress.missing(wanted):
             return _session_of(run, request, parts, tasks, missing=False)
         # Find this out before any model is called.
         _find_usd_limit(run, max_usd)

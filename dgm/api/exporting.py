@@ -54,8 +54,6 @@ ENDINGS: Mapping[str, tuple[Content, ...]] = {
 """Ending → what can be written so, the default first; ``/`` is a folder."""
 _OF_AGENT = (Content.SOURCE, Content.PATCH, Content.PREDICTIONS)
 """Contents of one agent, the best by default."""
-_RELEASED = (Content.SOURCE, Content.PATCH)
-"""Contents that let an agent work elsewhere, so that it should be probed before."""
 
 
 class Exported(BaseModel):
@@ -172,12 +170,9 @@ def _export_content(
         if agent is not None or content in _OF_AGENT
         else None
     )
-    probes = (
-        _check_probes(run, wanted, allow=allow_failed_probes) if content in _RELEASED and wanted else None
-    )
     replaced: dict[str, int] = {}
     documents: tuple[Path, ...] = ()
-    model = None
+    model = probes = None
     match content, wanted:
         case Content.RUN, _:
             if target.suffix.lower() != SUFFIX:
@@ -194,6 +189,7 @@ def _export_content(
             table = SPEND if content is Content.SPEND else EVALUATIONS
             counts = {"rows": write_table(run, table, target)}
         case ((Content.SOURCE | Content.PATCH), Agent()):
+            probes = _check_probes(run, wanted, allow=allow_failed_probes)
             with new_documents(run, wanted, target) as documents:
                 counts = (
                     write_source(run, wanted, target)

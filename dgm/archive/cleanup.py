@@ -46,7 +46,6 @@ _PARTS = frozenset(
         "traces",
         *INNER_RUNS,
         "certificates",
-        "bisect.json",
         "approvals",
         "checks.json",
         "calls.json",

@@ -40,6 +40,7 @@ from dgm.conduct import (
     added_lines,
     changed_paths,
     hidden_literals,
+    inspect_failed_tests,
     inspect_patch,
     secrets_of,
 )
@@ -245,6 +246,7 @@ class SuiteBenchmark:
         exam = await asyncio.to_thread(self.exam, task)
         grade = await self._perturbation.check(task, exam, patch, graded, labels)
         findings = await asyncio.to_thread(self._inspect, task, exam, normalised_patch(patch).data)
+        findings = [*findings, *(inspect_failed_tests(grade.failed) if exam.tests.by_name else ())]
         return replace(grade, findings=(*grade.findings, *findings)) if findings else grade
 
     def _inspect(self, task: TaskId, exam: Exam, patch: bytes) -> Sequence[Finding]:

@@ -6,9 +6,9 @@ import sys
 from dgm.api.exporting import Content, Exported
 from dgm.api.exporting import export as export_run
 from dgm.cli.app import derive
-from dgm.evaluation.probing import ProbeState
 from dgm.render.fmt import count as count_text
 from dgm.render.safe import one_line
+from dgm.views.probes import ProbeState
 
 _NOUNS = {
     "rows": "row",
@@ -39,17 +39,12 @@ def _show(exported: Exported) -> None:
     if exported.addresses:
         addresses = ", ".join(exported.addresses)
         lines.append(f"check run.json before you resume: your keys would be sent by its settings {addresses}")
-    if exported.probes not in (None, ProbeState.PASSED, ProbeState.FAILED):
-        state = (
-            exported.probes
-            if exported.probes == ProbeState.NEVER
-            else f"probed without a result ({exported.probes})"
-        )
+    if exported.probes in (ProbeState.NEVER, ProbeState.INCOMPLETE):
         command = f"dgm probe {shlex.quote(exported.run)} {exported.agent}"
-        sys.stderr.write(
-            one_line(f"warning: {subject} was {state}: {command} tries its solutions for insecure code", 1000)
-            + "\n"
+        warning = (
+            f"warning: probes: {exported.probes}; {command} tries the agent's solutions for insecure code"
         )
+        sys.stderr.write(f"{one_line(warning, 1000)}\n")
     sys.stdout.writelines(f"{one_line(line, 1000)}\n" for line in lines)
 
 

@@ -15,8 +15,8 @@ from dgm.views.probes import ProbeView
 
 def _show_probes(view: ProbeView) -> None:
     print_view(render_probes(view))
-    for text in filter(None, map(incomplete_text, view.evaluations)):
-        sys.stderr.write(f"{text}\n")
+    if missing := incomplete_text(view.evaluation):
+        sys.stderr.write(f"{missing}\n")
 
 
 probe = derive(probe_agents, _show_probes, watcher=TerminalWatcher, trust=True, omit=("allow_paid",))

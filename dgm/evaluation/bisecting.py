@@ -5,7 +5,7 @@ curtailed majority). If one attempt is wrong with probability 0.1, a majority of
 with 0.009. Which attempts are made follows from the results alone, so a bisection continues where it ended.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -18,32 +18,6 @@ class Vote(StrEnum):
     BAD = "fails"
     NONE = "no answer"
     """The attempt says nothing; so does a member without a majority after twice as many attempts."""
-
-
-@dataclass(frozen=True, slots=True)
-class Majority:
-    """The rule that decides on one member."""
-
-    attempts: int
-    """Number of votes that decide at most; odd."""
-
-    @property
-    def _needed(self) -> int:
-        return self.attempts // 2 + 1
-
-    def decide(self, votes: Sequence[Vote]) -> Vote | None:
-        """Return the decision of the votes; None while it is open."""
-        for vote in (Vote.GOOD, Vote.BAD):
-            if votes.count(vote) >= self._needed:
-                return vote
-        return Vote.NONE if len(votes) >= 2 * self.attempts else None
-
-    def count_further(self, votes: Sequence[Vote]) -> int:
-        """Return how many further votes could decide at the earliest, 0 once it is decided."""
-        if self.decide(votes) is not None:
-            return 0
-        leading = max(votes.count(Vote.GOOD), votes.count(Vote.BAD))
-        return min(self._needed - leading, 2 * self.attempts - len(votes))
 
 
 class Ending(StrEnum):
@@ -64,62 +38,66 @@ class Bisection:
     first_bad: int
     wanted: int | None
     """The member to be decided next; None at the end."""
-    ending: Ending | None
+    ending: Ending | None = None
     """None before the end."""
-
-    @property
-    def between(self) -> Sequence[int]:
-        """Members without an answer between the last that passes and the first that fails."""
-        return range(self.last_good + 1, self.first_bad)
 
     @property
     def contradictions(self) -> Sequence[int]:
         """Members that fail before ``last_good``, or pass after ``first_bad``: the lineage has several changes."""
-        return [
-            member
-            for member, vote in sorted(self.decided.items())
-            if (vote is Vote.BAD and member < self.last_good)
-            or (vote is Vote.GOOD and member > self.first_bad)
-        ]
+        before, after = range(self.last_good), range(self.first_bad + 1, max(self.decided) + 1)
+        fails = [member for member in before if self.decided.get(member) is Vote.BAD]
+        return fails + [member for member in after if self.decided.get(member) is Vote.GOOD]
 
 
-def bisect(length: int, decide: Callable[[int], Vote | None]) -> Bisection:
+def decide(votes: Sequence[Vote], attempts: int) -> Vote | None:
+    """Return the decision of a majority of an odd number of attempts; None while it is open."""
+    for vote in (Vote.GOOD, Vote.BAD):
+        if votes.count(vote) > attempts // 2:
+            return vote
+    return Vote.NONE if len(votes) >= 2 * attempts else None
+
+
+def count_further(votes: Sequence[Vote], attempts: int) -> int:
+    """Return how many further votes could decide at the earliest, while the decision is open."""
+    leading = max(votes.count(Vote.GOOD), votes.count(Vote.BAD))
+    return min(attempts // 2 + 1 - leading, 2 * attempts - len(votes))
+
+
+def bisect(votes: Sequence[Sequence[Vote]], attempts: int) -> Bisection:
     """Return how far the bisection of a lineage is.
 
     The ends come first: the agent must fail, and the seed must pass. At last one member is tried on each side of the
     change, in the middle of the longest stretch without a try, to notice lineages that change more than once.
 
     Args:
-        length: number of members, the seed and the agent included, at least 1.
-        decide: returns the decision on a member; None while it is open.
+        votes: of the members from the seed to the agent, at least one.
+        attempts: number that decides on a member at most; odd.
     """
-    decided = {member: vote for member in range(length) if (vote := decide(member)) is not None}
-    good, bad = 0, length - 1
-
-    def result(wanted: int | None, ending: Ending | None = None) -> Bisection:
-        return Bisection(decided, good, bad, wanted, ending)
-
+    decisions = [decide(tried, attempts) for tried in votes]
+    decided = {member: vote for member, vote in enumerate(decisions) if vote is not None}
+    good, bad = 0, len(votes) - 1
     for member, expected, otherwise in (
         (bad, Vote.BAD, Ending.AGENT_PASSES),
         (good, Vote.GOOD, Ending.SEED_FAILS),
     ):
         if member not in decided:
-            return result(member)
+            return Bisection(decided, good, bad, member)
         if decided[member] is not expected:
-            return result(None, Ending.NO_ANSWER if decided[member] is Vote.NONE else otherwise)
+            ending = Ending.NO_ANSWER if decided[member] is Vote.NONE else otherwise
+            return Bisection(decided, good, bad, None, ending)
     path = {good, bad}
     while inner := [m for m in range(good + 1, bad) if decided.get(m) is not Vote.NONE]:
         member = min(inner, key=lambda m: abs(2 * m - good - bad))
         if member not in decided:
-            return result(member)
+            return Bisection(decided, good, bad, member)
         path.add(member)
         if decided[member] is Vote.GOOD:
             good = member
         else:
             bad = member
-    for low, high in ((0, good), (bad, length - 1)):
+    for low, high in ((0, good), (bad, len(votes) - 1)):
         members = sorted(member for member in path if low <= member <= high)
         start, end = max(pairwise(members), key=lambda pair: pair[1] - pair[0], default=(low, low))
         if end - start > 1 and not any(low < member < high for member in decided.keys() - path):
-            return result((start + end) // 2)
-    return result(None, Ending.FOUND)
+            return Bisection(decided, good, bad, (start + end) // 2)
+    return Bisection(decided, good, bad, None, Ending.FOUND)

@@ -8,7 +8,7 @@ machine are replaced as in a packed run.
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,11 +16,10 @@ from typing import Any
 
 from packaging.requirements import Requirement
 
-from dgm import __version__
 from dgm.analysis.accounts import Accounts
 from dgm.analysis.agents import trace_lineage
 from dgm.archive.run import Run, identity_of
-from dgm.benchmarks.grader_version import data_of, digest_files
+from dgm.benchmarks.grader_version import data_of
 from dgm.bounded_reading import parse_json
 from dgm.domain import Agent, Snapshot, Usage
 from dgm.errors import AgentFault
@@ -68,15 +67,55 @@ def describe_provenance(run: Run, agent: Agent, target: Path) -> dict[str, Any]:
         ArchiveCorrupt: the run is damaged.
     """
     lineage = trace_lineage(run.tree, agent.id)
-    digests = [_digests(run, member) for member in lineage]
+    trees = run.repository.trees_of([member.commit for member in lineage])
+    digests = [
+        {"gitCommit": member.commit, "gitTree": tree} for member, tree in zip(lineage, trees, strict=True)
+    ]
     subject = [{"name": f"agent {agent.id}", "digest": digests[-1]}]
     if target.is_file():
-        subject.insert(
-            0, {"name": target.name, "digest": {"sha256": hashlib.sha256(target.read_bytes()).hexdigest()}}
-        )
+        digest = hashlib.sha256(target.read_bytes()).hexdigest()
+        subject.insert(0, {"name": target.name, "digest": {"sha256": digest}})
     identity, settings = identity_of(run), run.settings()
     models = models_of(run) if "model" in settings else {}
     began, ended = run.store.query("SELECT min(at), max(at) FROM events")[0]
+    accounts, probes, promotions = Accounts(run), AgentProbesView.load(run, agent), run.tree.promotions
+    parameters = {
+        "suite": settings.get("benchmark", ""),
+        "models": {role: _plain_model(model) for role, model in models.items()},
+        "policy": identity.policy,
+        "operators": sorted({member.operator for member in lineage[1:]}),
+        "randomSeed": identity.seed,
+        "budget": settings.get("budget", {}),
+    }
+    members = [
+        {
+            "agent": member.id,
+            "operator": member.operator,
+            "digest": digest,
+            "parents": [run.tree.agents[parent].commit for parent in member.parents],
+        }
+        for member, digest in zip(lineage, digests, strict=True)
+    ]
+    details = {
+        "builder": {"id": BUILDER, "version": dict(run.config.get("versions", {}))},
+        "metadata": {
+            "invocationId": str(run.config.get("id", "")),
+            "startedOn": _format_time(began),
+            "finishedOn": _format_time(ended),
+        },
+        "dgm_run": identity.run,
+        "dgm_evaluations": TallyView.of(run.tree.own(agent.id)).model_dump(mode="json"),
+        "dgm_cost": {
+            "run": _cost(run.tree.spend),
+            "lineage": _cost(sum((accounts.of(member.id).total for member in lineage), Usage())),
+        },
+        "dgm_probes": {"state": probes.state, "probes": {row.probe: row.outcome for row in probes.probes}},
+        "dgm_findings": int(run.tree.own_findings[agent.id]),
+        "dgm_promotion": {
+            "certified": promotions.certified == agent.id,
+            "rounds": [number for number, name in enumerate(promotions.accepted, 1) if name == agent.id],
+        },
+    }
     return {
         "_type": STATEMENT,
         "subject": subject,
@@ -84,76 +123,23 @@ def describe_provenance(run: Run, agent: Agent, target: Path) -> dict[str, Any]:
         "predicate": {
             "buildDefinition": {
                 "buildType": BUILD,
-                "externalParameters": {
-                    "suite": settings.get("benchmark", ""),
-                    "seedAgent": run.config.get("seed_agent", ""),
-                    "models": {role: _plain_model(model) for role, model in models.items()},
-                    "policy": identity.policy,
-                    "operators": sorted({member.operator for member in lineage[1:]}),
-                    "randomSeed": identity.seed,
-                    "budget": settings.get("budget", {}),
-                },
-                "internalParameters": {
-                    "lineage": [
-                        {
-                            "agent": member.id,
-                            "operator": member.operator,
-                            "digest": digest,
-                            "parents": [run.tree.agents[parent].commit for parent in member.parents],
-                        }
-                        for member, digest in zip(lineage, digests, strict=True)
-                    ]
-                },
+                "externalParameters": parameters,
+                "internalParameters": {"lineage": members},
                 "resolvedDependencies": list(_list_dependencies(run, digests[0])),
             },
-            "runDetails": {
-                "builder": {"id": BUILDER, "version": dict(run.config.get("versions", {}))},
-                "metadata": {
-                    "invocationId": str(run.config.get("id", "")),
-                    "startedOn": _format_time(began),
-                    "finishedOn": _format_time(ended),
-                },
-                "dgm_run": identity.run,
-                "dgm_evaluations": TallyView.of(run.tree.own(agent.id)).model_dump(mode="json"),
-                "dgm_cost": {"run": _cost(run.tree.spend), "lineage": _lineage_cost(run, lineage)},
-                "dgm_probes": _probes(run, agent),
-                "dgm_findings": int(run.tree.own_findings[agent.id]),
-                "dgm_promotion": {
-                    "certified": run.tree.promotions.certified == agent.id,
-                    "rounds": [n for n, who in enumerate(run.tree.promotions.accepted, 1) if who == agent.id],
-                },
-            },
+            "runDetails": details,
         },
     }
-
-
-def _digests(run: Run, agent: Agent) -> Mapping[str, str]:
-    source = run.repository.source(agent.commit)
-    (tree,) = run.repository.trees_of([agent.commit])
-    return {"sha256": digest_files(sorted(source.items())), "gitTree": tree, "gitCommit": agent.commit}
 
 
 def _list_dependencies(run: Run, seed: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
     yield {"name": f"seed agent {run.config.get('seed_agent', '')}".strip(), "digest": seed}
     if origin := load_origin(run.config, str(run.folder / "run.json")):
         yield {"name": "commit that the seed agent came from", "digest": {"gitCommit": origin.commit}}
-    for version in run.benchmarks() if "versions" in run.config else ():
+    for version in run.benchmarks():
         digest = {"sha256": data_of(version)} if data_of(version) != version else {}
-        yield {
-            "name": f"suite {run.settings().get('benchmark', '')}".strip(),
-            "digest": digest,
-            "annotations": {"version": version},
-        }
-
-
-def _probes(run: Run, agent: Agent) -> Mapping[str, Any]:
-    view = AgentProbesView.load(run, agent)
-    return {"state": view.state, "probes": {row.probe: row.outcome for row in view.probes}}
-
-
-def _lineage_cost(run: Run, lineage: Sequence[Agent]) -> Mapping[str, float]:
-    accounts = Accounts(run)
-    return _cost(sum((accounts.of(member.id).total for member in lineage), Usage()))
+        name = f"suite {run.settings().get('benchmark', '')}".strip()
+        yield {"name": name, "digest": digest, "annotations": {"version": version}}
 
 
 def _cost(usage: Usage) -> Mapping[str, float]:
@@ -175,24 +161,13 @@ def describe_packages(run: Run, agent: Agent) -> dict[str, Any]:
         ArchiveCorrupt: the run is damaged.
     """
     source = run.repository.source(agent.commit)
-    components = [*_list_python_packages(source), *_list_npm_packages(source)]
-    (ended,) = run.store.query("SELECT max(at) FROM events")[0]
+    name = f"agent {agent.id} of {identity_of(run).run}"
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
         "version": 1,
-        "metadata": {
-            "timestamp": _format_time(ended),
-            "tools": {"components": [{"type": "application", "name": "dgm", "version": __version__}]},
-            "component": {
-                "type": "application",
-                "bom-ref": "agent",
-                "name": f"agent {agent.id} of {identity_of(run).run}",
-                "version": agent.commit,
-            },
-        },
-        "components": components,
-        "dependencies": [{"ref": "agent", "dependsOn": [component["bom-ref"] for component in components]}],
+        "metadata": {"component": {"type": "application", "name": name, "version": agent.commit}},
+        "components": [*_list_python_packages(source), *_list_npm_packages(source)],
     }
 
 
@@ -203,9 +178,10 @@ def _list_python_packages(source: Snapshot) -> Iterator[dict[str, Any]]:
         return
     for text in sorted(set(requires)):
         requirement = Requirement(text)
-        exact = [pin for pin in requirement.specifier if pin.operator in ("==", "===")]
-        pins = [pin.version for pin in exact if "*" not in pin.version]
-        yield _component("pypi", requirement.name, pins[0] if pins else "", text)
+        exact = [pin.version for pin in requirement.specifier if pin.operator in ("==", "===")]
+        version = next((version for version in exact if "*" not in version), "")
+        properties = [{"name": "dgm:requirement", "value": text}]
+        yield {**_component("pypi", requirement.name, version), "properties": properties}
 
 
 def _list_npm_packages(source: Snapshot) -> Iterator[dict[str, Any]]:
@@ -217,16 +193,9 @@ def _list_npm_packages(source: Snapshot) -> Iterator[dict[str, Any]]:
         }
     except (KeyError, ValueError, AttributeError, TypeError):
         return
-    yield from (_component("npm", name, version, "") for name, version in sorted(versions))
+    yield from (_component("npm", name, version) for name, version in sorted(versions))
 
 
-def _component(kind: str, name: str, version: str, requirement: str) -> dict[str, Any]:
+def _component(kind: str, name: str, version: str) -> dict[str, Any]:
     purl = f"pkg:{kind}/{name.replace('@', '%40')}" + (f"@{version}" if version else "")
-    return {
-        "type": "library",
-        "bom-ref": purl,
-        "name": name,
-        **({"version": version} if version else {}),
-        "purl": purl,
-        **({"properties": [{"name": "dgm:requirement", "value": requirement}]} if requirement else {}),
-    }
+    return {"type": "library", "name": name, "purl": purl, **({"version": version} if version else {})}

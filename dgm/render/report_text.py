@@ -9,9 +9,7 @@ from rich.text import Text
 
 from dgm.domain import SEED
 from dgm.evaluation.control import Unit
-from dgm.evaluation.probing import ProbeState
 from dgm.render import fmt
-from dgm.render.probe_text import STYLES as PROBE_STYLES
 from dgm.render.probe_text import state_text
 from dgm.render.safe import neutralise, one_line
 from dgm.views.comparison import ComparedRun, ComparisonView, GroupPairs, TaskPairs
@@ -39,7 +37,7 @@ def render_report(view: ReportView) -> RenderableType:
     rows = [
         *_search_rows(view),
         *_holdout_rows(view),
-        *_probe_rows(view),
+        *([("probes", probes_text(view))] if not view.simulated else []),
         *_operator_rows(view),
         *_spend_rows(view),
     ]
@@ -275,20 +273,15 @@ def _operator_rows(view: ReportView) -> Iterator[tuple[str, Text]]:
         yield "", Text(f"and {len(view.operators) - SHOWN} more (--json has all)", "dim")
 
 
-def probes_text(view: ReportView) -> str:
+def probes_text(view: ReportView) -> Text:
     """Return the state of the best agent's probes, or how to probe it; empty for a simulation."""
     if view.simulated:
-        return ""
-    if view.probes.state == ProbeState.NEVER:
+        return Text()
+    if not view.probes.probes:
         command = f"dgm probe {shlex.quote(one_line(view.run, 100))} {view.best.agent}"
-        return f"never probed: {command} tries its solutions for insecure code"
+        return state_text(view.probes).append(f": {command} tries its solutions for insecure code")
     failed = ", ".join(one_line(name, 80) for name in view.probes.failed)
-    return f"{state_text(view.probes)}{f' ({failed})' if failed else ''}"
-
-
-def _probe_rows(view: ReportView) -> Iterator[tuple[str, Text]]:
-    if text := probes_text(view):
-        yield "probes", Text(text, PROBE_STYLES.get(view.probes.state, "yellow"))
+    return state_text(view.probes).append(f": {failed}" if failed else "")
 
 
 def _spend_rows(view: ReportView) -> Iterator[tuple[str, Text]]:

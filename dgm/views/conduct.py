@@ -16,7 +16,7 @@ class FindingView(View):
 
     kind: str
     """``tests-tampered``, ``special-case``, ``checks-evaded``, ``protected-file``, ``hidden-tests-searched``,
-    ``other-model``, ``network-asked``, ``foreign-data``, ``socket-opened`` or ``canary-taken``."""
+    ``other-model``, ``network-asked``, ``foreign-data``, ``socket-opened``, ``canary-taken`` or ``insecure-code``."""
     detail: str
     location: str
     """``file:line`` or file of the patch or the agent's source; empty for what is no part of one."""

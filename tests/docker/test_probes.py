@@ -6,9 +6,8 @@ import pytest
 
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.verification import verify
-from dgm.domain import Split
+from dgm.domain import FindingKind, Split
 from dgm.errors import UserError
-from dgm.evaluation.probing import Outcome, judge_attempt
 from dgm.paths import asset
 from dgm.sandboxes.choose import choose
 from tests.support.suite_on_disk import NoEngine
@@ -45,4 +44,4 @@ def test_probe_is_sound(suite, engine, task):
 @pytest.mark.parametrize("task", TASKS)
 def test_unsafe_solution_is_caught(suite, task):
     grade = asyncio.run(suite.grade(task, unsafe_solution(task), LABELS))
-    assert judge_attempt(grade.verdict, grade.failed) is Outcome.UNSAFE, grade
+    assert {finding.kind for finding in grade.findings} == {FindingKind.INSECURE}, grade

@@ -33,7 +33,11 @@ def searched(dgm, request, tmp_path_factory):
     problem = suite / "tasks" / "level-0-is-ready" / "problem.md"
     before = problem.read_text()
     problem.write_text(before + "\n")
-    for words in (("resume", request.param), ("evaluate", f"{request.param}:0", "--split", "search")):
+    for words in (
+        ("resume", request.param),
+        ("evaluate", f"{request.param}:0", "--split", "search"),
+        ("bisect", request.param, "--task", "level-0-is-ready"),
+    ):
         assert "has changed since the run began" in dgm(*words, code=2).stderr
     problem.write_text(before)
     return request.param
@@ -48,13 +52,11 @@ def test_probes_catch_the_poison_and_bisect_names_the_edit(dgm, searched, tmp_pa
     assert outcomes == ["unsafe" if is_poisoned else "safe", "safe"]
     assert dgm.json("probe", searched, "best", "seed", "--tasks", TLS, code=int(is_poisoned)) == {
         **probed,
-        "evaluations": [
-            {
-                **probed["evaluations"][0],
-                "ended": "nothing left to do",
-                "message": "all of it was done before",
-            }
-        ],
+        "evaluation": {
+            **probed["evaluation"],
+            "ended": "nothing left to do",
+            "message": "all of it was done before",
+        },
     }
 
     found = dgm.json("bisect", searched, "--probe", TLS, code=int(not is_poisoned))
@@ -64,4 +66,9 @@ def test_probes_catch_the_poison_and_bisect_names_the_edit(dgm, searched, tmp_pa
         return
     assert (found["ending"], found["last_passing"], found["first_failing"]) == ("found", 2, 3)
     assert f"+{POISON}" in found["patch"]
+    assert dgm.json("bisect", searched, "--probe", TLS)["spend"] == found["spend"]
+    command = "! grep -q 'verification of certificates' agent/prompts.py"
+    assert dgm.json("bisect", searched, "--command", command)["first_failing"] == 3
+    task = dgm.json("bisect", searched, "--task", "level-1-is-ready", "--attempts", 1, code=1)
+    assert task["ending"] in ("the seed fails already", "the agent passes")
     dgm("export", searched, "best", tmp_path / "best", "--allow-failed-probes")

@@ -20,6 +20,7 @@ from dgm.domain import (
     Entry,
     Evaluation,
     Expand,
+    Findings,
     TaskId,
     Usage,
     Verdict,
@@ -135,7 +136,8 @@ class RunBuilder:
         attempt: int = 0,
         score: float = 0.0,
         cost: Cost | None = None,
+        findings: Findings = (),
     ) -> None:
         """Record the verdict that ends an evaluation."""
-        graded = Evaluation(AgentId(agent), task, attempt, verdict, reason, score, cost or Cost())
+        graded = Evaluation(AgentId(agent), task, attempt, verdict, reason, score, cost or Cost(), findings)
         self.run.append(TaskGraded(action, graded))

@@ -4,14 +4,14 @@ from pathlib import Path
 
 from dgm.archive.run import Run, RunKind
 from dgm.config import Settings
-from dgm.domain import AgentId, Budget, Cost, Evaluate, TaskId, Verdict
-from dgm.evaluation.probing import PROBES
+from dgm.domain import AgentId, Budget, Evaluate, Finding, FindingKind, TaskId, Verdict
 from dgm.evaluation.schedule import enter_agent
+from dgm.views.probes import PROBES
 from tests.support.runs.builder import RunBuilder, create_run, make_config
 
-WORKS, SAFE = "tests/test_works.py::One::test_it", "tests/test_safety.py::One::test_it"
-FAILURES = {"+": (), "!": (SAFE,), "-": (WORKS, SAFE), "0": ()}
-"""Sign of an attempt → the tests that it failed: safe, unsafe, not working, and with an empty patch."""
+INSECURE = Finding(FindingKind.INSECURE, "fails test_it")
+FINDINGS = {"+": (), "!": (INSECURE,), "-": ()}
+"""Sign of an attempt → what it shows: safe, unsafe, not working."""
 
 
 def make_probes(folder: Path, attempts, *, suite="probes", model="offline", name="probe-made") -> Path:
@@ -19,7 +19,7 @@ def make_probes(folder: Path, attempts, *, suite="probes", model="offline", name
 
     Args:
         folder: of the run.
-        attempts: agent → probe → a sign of ``FAILURES`` for each attempt.
+        attempts: agent → probe → a sign of ``FINDINGS`` for each attempt.
         suite: name of the suite.
         model: of the evaluation.
         name: of the evaluation's folder.
@@ -41,11 +41,9 @@ def make_probes(folder: Path, attempts, *, suite="probes", model="offline", name
             for probe, signs in signs_of.items():
                 for number, sign in enumerate(signs):
                     action = builder.begin(Evaluate(AgentId(entered), TaskId(probe), number))
-                    shown = b"".join(
-                        b"FAILED %s  AssertionError\n    FAILED x\n" % test.encode()
-                        for test in FAILURES[sign]
-                    )
-                    cost = Cost(traces={"failures": probe_run.traces.put(shown)})
                     verdict = Verdict.RESOLVED if sign == "+" else Verdict.UNRESOLVED
-                    builder.record_verdict(action, entered, TaskId(probe), verdict, cost=cost, attempt=number)
+                    findings = FINDINGS[sign]
+                    builder.record_verdict(
+                        action, entered, TaskId(probe), verdict, attempt=number, findings=findings
+                    )
     return folder / name

@@ -3,10 +3,15 @@
 import pytest
 
 import dgm
-from dgm.config import Settings
-from dgm.domain import Entry
+from dgm.analysis.agents import trace_lineage
+from dgm.api.bisecting import LineageTrial, judge_probe
+from dgm.api.evaluation_session import DONE
+from dgm.archive.run import Run
+from dgm.domain import AgentId, TaskId
 from dgm.errors import UserError
-from tests.support.runs.builder import RunBuilder, create_run, make_config
+from dgm.evaluation.bisecting import Vote, bisect
+from dgm.evaluation.schedule import EvaluationProgress
+from dgm.views.bisection import BisectionView
 from tests.support.runs.made import make_run
 from tests.support.runs.probed import make_probes
 from tests.support.suite_on_disk import make_suite
@@ -29,10 +34,9 @@ def archive(tmp_path, monkeypatch):
     [
         (["one", 7], {}, "", "no agent '7'"),
         (["oen"], {}, "", "did you mean 'one'?"),
-        (["one"], {"tasks": ["feeds-give-up-to-early"]}, "tasks", "in probes or canaries"),
-        (["one"], {"tasks": ["x"], "suite": ["probes"]}, "tasks", "x is not in 'probes'"),
-        (["one"], {"suite": ["prob"]}, "", "did you mean 'probes'?"),
-        (["one"], {"suite": ["tiny"]}, "suite", "neither a hidden test_safety.py nor a table [canary]"),
+        (["one"], {"tasks": ["feeds-give-up-to-early"]}, "tasks", "did you mean 'feeds-give-up-too-early'?"),
+        (["one"], {"suite": "prob"}, "", "did you mean 'probes'?"),
+        (["one"], {"suite": "tiny"}, "suite", "neither a hidden test_safety.py nor a table [canary]"),
         (["one"], {"attempts": 0}, "attempts", "0 is not from 1 to 100"),
         (["one"], {"max_usd": -1.0}, "max_usd", "must be a number above 0"),
     ],
@@ -62,9 +66,8 @@ def test_an_agent_that_failed_is_exported_only_on_request(archive, tmp_path):
         ([], {"probe": "a", "command": "true"}, "command", "only one"),
         ([], {"probe": "feeds"}, "probe", "feeds"),
         ([], {"task": "ledger"}, "task", "ledger is not in 'starter'"),
-        ([], {"task": "a", "suite": ["probes"]}, "suite", "only with a probe"),
-        ([], {"command": "true", "model": "offline"}, "model", "no model is called"),
-        ([], {"command": " "}, "command", "is empty"),
+        ([], {"task": "a", "suite": "probes"}, "suite", "no effect on a task"),
+        ([], {"command": "true", "model": "offline"}, "model", "no effect on a command"),
         ([], {"command": "true", "attempts": 2}, "attempts", "even"),
         ([9], {"command": "true"}, "", "no agent '9'"),
     ],
@@ -76,27 +79,16 @@ def test_a_wrong_criterion_is_named(archive, words, options, argument, problem):
     assert not [*archive.rglob("bisect*"), *archive.rglob("probe*")]
 
 
-@pytest.fixture
-def line(archive):
-    """A run of two agents that could work, on an earlier version of the starter suite."""
-    settings, contract = Settings(model="offline"), '[agent]\ncommand = ["true"]\ncheck = ["true"]\n'
-    with create_run(archive / "line", make_config(settings), settings.budget.budget(), ()) as run:
-        for number in range(2):
-            files = {"agent.toml": Entry(contract.encode()), "notes": Entry(b"%d\n" % number)}
-            RunBuilder(run).bear(files, range(number))
-    return archive / "line"
-
-
-def test_recorded_attempts_decide_without_a_model(line):
-    probe = "feeds-give-up-too-early"
-    version = dgm.benchmark_show("probes").version.rpartition("-")[2][:8]
-    make_probes(line, {0: {probe: "++"}, 1: {probe: "-!!"}}, name=f"probe-probes-{version}")
-    found = dgm.bisect("line", 1, probe=probe)
-    assert (found.ending, found.last_passing, found.first_failing, found.exit_code) == ("found", 0, 1, 0)
-    assert "-0\n+1\n" in found.patch
-    assert dgm.bisect("line", 0, probe=probe).exit_code == 1
-
-
-def test_a_task_of_a_suite_that_changed_is_refused(line):
-    with pytest.raises(UserError, match="benchmark starter has changed since the run began"):
-        dgm.bisect("line", 1, task="ledger-shares-add-up-to-more")
+def test_attempts_of_the_search_and_of_probes_are_votes(archive):
+    folder = archive / "one"
+    make_probes(folder, {0: {"a": "++", "b": "!"}, 1: {"a": "-!!"}})
+    with Run.open(folder) as run, Run.open(folder / "probe-made") as probe_run:
+        lineage = trace_lineage(run.tree, AgentId(1))
+        trial = LineageTrial(lineage, TaskId("a"), 3, judge_probe, [[Vote.GOOD], []])
+        votes = trial.read_votes(probe_run, EvaluationProgress.read(probe_run))
+        state = bisect(votes, 3)
+        spend = probe_run.tree.spend
+        view = BisectionView.of(run, lineage, "probe a", votes, state, DONE, probe_run.folder, spend)
+    assert votes == [[Vote.GOOD] * 3, [Vote.NONE, Vote.BAD, Vote.BAD]]
+    assert (view.ending, view.last_passing, view.first_failing, view.exit_code) == ("found", 0, 1, 0)
+    assert view.patch

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from dgm.evaluation.bisecting import Ending, Majority, Vote, bisect
+from dgm.evaluation.bisecting import Ending, Vote, bisect, count_further, decide
 
 VOTES = {"+": Vote.GOOD, "-": Vote.BAD, "?": Vote.NONE}
 
@@ -16,7 +16,8 @@ def tried(members):
     """Perform a bisection of members given as signs; return its end and the members in the order of their tries."""
     order = []
     while True:
-        state = bisect(len(members), lambda member: VOTES[members[member]] if member in order else None)
+        votes = [[VOTES[sign]] * 2 if number in order else [] for number, sign in enumerate(members)]
+        state = bisect(votes, 1)
         if state.wanted is None:
             return state, order
         assert state.wanted not in order
@@ -50,9 +51,9 @@ def test_ends_that_do_not_differ_are_found_first(members, ending, tries):
 
 def test_members_without_an_answer_are_passed_over():
     state, _ = tried("++??--")
-    assert (state.last_good, state.first_bad, [*state.between]) == (1, 4, [2, 3])
+    assert (state.last_good, state.first_bad) == (1, 4)
     state, _ = tried("++??+-")
-    assert (state.last_good, state.first_bad, [*state.between]) == (4, 5, [])
+    assert (state.last_good, state.first_bad) == (4, 5)
 
 
 def test_a_lineage_that_changes_more_than_once_is_noticed():
@@ -76,7 +77,7 @@ def test_a_lineage_that_changes_more_than_once_is_noticed():
     ],
 )
 def test_a_majority_takes_no_attempt_that_cannot_change_it(attempts, signs, decision, tries):
-    rule, votes, source = Majority(attempts), [], cycle(signs)
-    while further := rule.count_further(votes):
-        votes += [VOTES[next(source)] for _ in range(further)]
-    assert (rule.decide(votes), len(votes)) == (decision, tries)
+    votes, source = [], cycle(signs)
+    while decide(votes, attempts) is None:
+        votes += [VOTES[next(source)] for _ in range(count_further(votes, attempts))]
+    assert (decide(votes, attempts), len(votes)) == (decision, tries)

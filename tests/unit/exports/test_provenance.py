@@ -7,7 +7,6 @@ import pytest
 
 import dgm
 from dgm.archive.snapshots import tree_id
-from dgm.benchmarks.grader_version import digest_files
 from dgm.config import Settings
 from dgm.domain import Entry, Evaluate, TaskId, Usage, Verdict
 from dgm.errors import UserError
@@ -63,7 +62,6 @@ def test_the_statement_names_what_was_evolved_from_what(archive, tmp_path):
     source = read_seed(str(tmp_path / "mine"))
     (subject,) = statement["subject"]
     assert subject["digest"]["gitTree"] == tree_id(source)
-    assert subject["digest"]["sha256"] == digest_files(sorted(source.items()))
     definition, details = (statement["predicate"][name] for name in ("buildDefinition", "runDetails"))
     first, second = definition["internalParameters"]["lineage"]
     assert (second["operator"], second["parents"]) == ("self-edit", [first["digest"]["gitCommit"]])
@@ -96,9 +94,7 @@ def test_the_bill_has_the_packages_that_the_agent_names(archive, tmp_path):
     ]
     assert bom["components"][0]["properties"] == [{"name": "dgm:requirement", "value": "openai>=3"}]
     assert all(component["type"] == "library" and component["name"] for component in bom["components"])
-    (needs,) = bom["dependencies"]
-    assert needs == {"ref": "agent", "dependsOn": [component["bom-ref"] for component in bom["components"]]}
-    assert bom["metadata"]["component"]["bom-ref"] == "agent"
+    assert bom["metadata"]["component"]["name"] == "agent 1 of run"
 
 
 def test_nothing_is_written_where_a_document_stands_already(archive, tmp_path):

@@ -6,12 +6,14 @@ from rich.console import Console
 
 from dgm.analysis.budgets import Ending as SessionEnding
 from dgm.analysis.budgets import Reason
-from dgm.domain import AgentId, TaskId, Usage
-from dgm.evaluation.probing import Outcome, ProbeAttempts
+from dgm.domain import AgentId, Evaluation, TaskId, Usage, Verdict
+from dgm.evaluation.bisecting import Ending, Vote
 from dgm.render.probe_text import render_bisection, render_probes
 from dgm.views.bisection import BisectionView, TriedMember
-from dgm.views.probes import AgentProbesView, ProbeView
+from dgm.views.evaluation import EvaluationView
+from dgm.views.probes import AgentProbesView, ProbeRow, ProbeState, ProbeView
 from dgm.views.values import UsageView
+from tests.support.runs.probed import INSECURE
 
 
 def plain(renderable):
@@ -20,41 +22,44 @@ def plain(renderable):
     return [line.rstrip() for line in console.file.getvalue().splitlines()]
 
 
+def attempt(verdict, *findings):
+    return Evaluation(AgentId(0), TaskId("a"), 0, verdict, "", findings=findings)
+
+
 def test_the_failed_probe_stands_first_with_what_it_looks_for():
-    attempts = [
-        ProbeAttempts("probes", TaskId("a"), "weak hashes", (Outcome.SAFE,)),
-        ProbeAttempts(
-            "probes", TaskId("b"), "", (Outcome.UNSAFE, Outcome.NO_ANSWER), ("t/test_safety.py::X::test_it",)
-        ),
-        ProbeAttempts("probes", TaskId("c"), "pickles"),
-    ]
-    agents = (AgentProbesView.of(AgentId(4), attempts), AgentProbesView.of(AgentId(0), []))
-    view = ProbeView(
-        run="r",
-        model="m",
-        attempts=2,
-        agents=agents,
-        evaluations=(),
-        spend=UsageView.of(Usage(3, 10, 2, 0.5)),
+    rows = (
+        ProbeRow.of("probes", "a", "weak hashes", [attempt(Verdict.RESOLVED)]),
+        ProbeRow.of("probes", "b", "", [attempt(Verdict.UNRESOLVED, INSECURE), attempt(Verdict.UNRESOLVED)]),
+        ProbeRow.of("probes", "c", "pickles", []),
     )
+    evaluation = EvaluationView(
+        folder="/r/probe-x", benchmark="probes", version="1", split="all", model="m", tasks=3, attempts=2,
+        ended="nothing left to do", message="", missing=0, agents=(), comparison=None,
+        spend=UsageView.of(Usage(3, 10, 2, 0.5)),
+    )  # fmt: skip
+    agents = (
+        AgentProbesView(agent=4, state=ProbeState.FAILED, probes=rows),
+        AgentProbesView(agent=0, state=ProbeState.NEVER, probes=()),
+    )
+    view = ProbeView(run="r", agents=agents, evaluation=evaluation)
     assert plain(render_probes(view)) == [
         "agent 4: failed (1 safe, 1 unsafe, 1 not tried)",
-        "  unsafe     b  1 unsafe, 0 safe, 1 without an answer of 2 attempts; failed test_it",
+        "  unsafe     b  1 unsafe, 0 safe, 1 without an answer of 2 attempts; fails test_it",
         "  safe       a  weak hashes",
         "  not tried  c  pickles",
         "agent 0: never probed",
-        "3 model calls, 12 tokens, 0.50 USD",
+        "recorded in /r/probe-x; 3 model calls, 12 tokens, 0.50 USD",
     ]
     assert view.exit_code == 1
 
 
 def test_a_bisection_says_when_its_results_are_not_monotone():
     tried = (
-        TriedMember(agent=0, passes=2, fails=0, no_answer=0, decision="passes"),
-        TriedMember(agent=3, passes=0, fails=2, no_answer=1, decision="fails"),
+        TriedMember(agent=0, passes=2, fails=0, no_answer=0, decision=Vote.GOOD),
+        TriedMember(agent=3, passes=0, fails=2, no_answer=1, decision=Vote.BAD),
     )
     view = BisectionView(
-        run="r", agent=5, criterion="task a", members=3, tried=tried, ending="found", message="agent 3 is the first",
+        run="r", agent=5, criterion="task a", members=3, tried=tried, ending=Ending.FOUND, message="",
         last_passing=0, first_failing=3, between=(), contradictions=(5,), rationale="why", patch="", folder="/r/x",
         spend=UsageView.of(Usage()), ended=SessionEnding(Reason.NOTHING_LEFT, "").reason.value,
     )  # fmt: skip
@@ -62,10 +67,10 @@ def test_a_bisection_says_when_its_results_are_not_monotone():
         "3 agents in the lineage of agent 5; task a",
         "  agent 0  passes  2 passed",
         "  agent 3  fails   2 failed, 1 without an answer",
-        "agent 3 is the first",
-        "the results are not monotone: agent 5 contradicts a single change; this is one of several",
+        "agent 3 is the first that fails; its parent, agent 0, passes",
+        "not the only change: agent 5 contradicts it; this is one of several",
         "its rationale: why",
-        "recorded in /r/x",
+        "recorded in /r/x; 0 model calls, 0 tokens, 0.00 USD",
     ]
     assert view.exit_code == 0
     assert view.model_copy(update={"ending": None, "ended": "budget spent"}).exit_code == 3
