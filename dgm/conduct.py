@@ -7,7 +7,7 @@ They cannot see what code computes: answers in pieces, names that are put togeth
 import ast
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -228,13 +228,6 @@ def is_telling_name(name: str) -> bool:
     return len(name) >= NAME_CHARS and len(re.findall(r"[-_/.]", name)) > 1
 
 
-def statement_lines(problem: str) -> Iterator[str]:
-    """Yield the lines of a problem that nobody writes by chance."""
-    for line in map(str.strip, problem.splitlines()):
-        if len(line) >= STATEMENT_CHARS and len(line.split()) >= STATEMENT_WORDS:
-            yield line
-
-
 def hidden_literals(hidden: Snapshot, shown: Iterable[str]) -> frozenset[str]:
     """Return the long texts of hidden Python tests that nothing which an agent may see holds."""
     literals = {
@@ -258,10 +251,19 @@ def _constants(entry: Entry) -> Iterator[ast.Constant]:
     yield from (node for node in ast.walk(tree) if isinstance(node, ast.Constant))
 
 
-def digests_of(hidden: Mapping[str, Entry]) -> frozenset[str]:
-    """Return the usual digests of files, in hex."""
-    return frozenset(
+def secrets_of(task: TaskId, problem: str, hidden: Snapshot, reference: str) -> Secrets:
+    """Return the texts of a task that nobody writes by chance; ``reference`` is its fix, empty if it has none."""
+    lines = map(str.strip, problem.splitlines())
+    digests = (
         hashlib.new(name, entry.data, usedforsecurity=False).hexdigest()
         for entry in hidden.values()
         for name in ("md5", "sha1", "sha256")
+    )
+    return Secrets(
+        names=frozenset([task] if is_telling_name(task) else []),
+        statements=frozenset(
+            line for line in lines if len(line) >= STATEMENT_CHARS and len(line.split()) >= STATEMENT_WORDS
+        ),
+        literals=hidden_literals(hidden, (problem, reference)),
+        hashes=frozenset(digests),
     )

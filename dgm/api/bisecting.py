@@ -93,8 +93,10 @@ class LineageTrial:
         if wanted is None:
             return ()
         entered = find_entered(run, self.lineage[wanted].commit)
-        left = [what for what in plan.wanted if what.agent == entered and not progress.has_ended(what)]
-        return left[: self.majority.count_further(votes[wanted])]
+        open_attempts = [
+            what for what in plan.wanted if what.agent == entered and not progress.has_ended(what)
+        ]
+        return open_attempts[: self.majority.count_further(votes[wanted])]
 
 
 def find_state(votes: Votes, majority: Majority) -> Bisection:
@@ -159,16 +161,16 @@ def bisect(
                 lambda: _bisect_command(opened, lineage, command, majority, chosen, watcher), watcher
             )
         if probe is not None:
-            found = read_probe_suites(suite, [probe], "probe")[0]
+            chosen_suite = read_probe_suites(suite, [probe], "probe")[0]
             trial = LineageTrial(opened, lineage, TaskId(probe), majority, is_probe=True, earlier={})
         else:
-            found = _read_benchmark(opened, str(task))
+            chosen_suite = _read_benchmark(opened, str(task))
             earlier = {} if model else _read_verdicts(opened, lineage, TaskId(str(task)))
             trial = LineageTrial(
                 opened, lineage, TaskId(str(task)), majority, is_probe=False, earlier=earlier
             )
         chosen = replace(chosen, tasks=[trial.task])
-        return run_session(lambda: _bisect_task(trial, found, chosen, watcher), watcher)
+        return run_session(lambda: _bisect_task(trial, chosen_suite, chosen, watcher), watcher)
 
 
 def _check_criterion(

@@ -60,6 +60,7 @@ from dgm.paths import seed_names
 from dgm.protocols import Benchmark
 from dgm.replay.again import choose_sandbox
 from dgm.sandboxes.engine_address import use_engine
+from dgm.search import start
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.prepare import RunController
 from dgm.search.start import note_checks, require_consent, require_models, settings_of
@@ -68,17 +69,7 @@ from dgm.views.evaluation import EvaluationView
 from dgm.worker.agent_check import rehearse
 
 MAX_ATTEMPTS = 100
-SETTABLE = (
-    "models",
-    "providers",
-    "limits",
-    "benchmarks",
-    "grading",
-    "conduct",
-    "workers",
-    "sandbox",
-    "scale",
-)
+SETTABLE = (*start.SETTABLE, "benchmarks", "grading", "conduct")
 NO_MODEL = "none"
 GRADED = "predictions"
 """Operator of the entry that stands for predictions."""

@@ -198,9 +198,9 @@ def read_probe_suites(
         if not any(task in suite.probes for suite in suites):
             if len(suites) == 1:
                 select_tasks(suites[0].benchmark, None, [task], argument)
-            where = " or ".join(suite.benchmark.name for suite in suites)
+            names_of_suites = " or ".join(suite.benchmark.name for suite in suites)
             raise UserError(
-                f"no probe {task!r} in {where}",
+                f"no probe {task!r} in {names_of_suites}",
                 argument=argument,
                 hint=Hint("all probes", "benchmark show", (suites[0].name,)),
             )

@@ -87,9 +87,9 @@ def promote(
     for name, value in ({"benchmark": benchmark, "agent": agent} if verify is None else performing).items():
         if value is not None:
             raise UserError(f"has an effect only with{'' if verify is None else 'out'} verify", argument=name)
-    if verify is not None and len(run_and_agents) > 1:
-        raise UserError("a certificate is compared with one run", argument="verify")
     if verify is not None:
+        if len(run_and_agents) > 1:
+            raise UserError("a certificate is compared with one run", argument="verify")
         return _verify(Path(verify), next(iter(run_and_agents), None), benchmark, agent)
     check_amount("max_usd", max_usd)
     check_workers(workers)
@@ -159,14 +159,7 @@ def _build(search: Run, number: int) -> Certificate:
 
 
 def find_obstacle(run: Run, candidates: Sequence[AgentId], tasks: int, settings: Settings) -> str:
-    """Return why a round with these candidates must not begin, in one line; empty if it may.
-
-    Args:
-        run: the search.
-        candidates: from the user or ``choose_candidates``.
-        tasks: number of promotion tasks.
-        settings: of the run.
-    """
+    """Return why a round with these candidates on so many tasks must not begin, in one line; empty if it may."""
     promotions = run.tree.promotions
     alpha, limit = _rules(run, settings)
     if len(candidates) > limit:
@@ -175,28 +168,22 @@ def find_obstacle(run: Run, candidates: Sequence[AgentId], tasks: int, settings:
         if agent == promotions.incumbent:
             return f"agent {agent} is the incumbent, with which candidates are compared"
         if agent in promotions.rejected:
-            return (
-                f"agent {agent} was compared with agent {promotions.incumbent} before, and the answer was not yet; on "
-                "the same tasks a later round cannot accept it"
-            )
+            return f"agent {agent} was not accepted before; on the same tasks a later round cannot accept it"
         if failed := AgentProbesView.load(run, run.tree.agents[agent]).failed:
             return f"agent {agent} fails the probe {failed[0]}, so it must not be promoted"
     level = promotion_level(alpha, len(promotions.rounds) + 1, promotions.count, limit)
     if 0.5**tasks > level:
-        return (
-            f"with {fmt.count(tasks, 'promotion task')} no result reaches this round's level of {level:.2g}; it takes "
-            "a suite with more of them"
-        )
+        few = fmt.count(tasks, "promotion task")
+        return f"with {few} no result reaches this round's level of {level:.2g}; it takes a suite with more"
     return ""
 
 
 async def perform_due_round(
     run: Run, settings: Settings, parts: assemble.RunParts, watcher: Watcher
 ) -> Ending | None:
-    """Perform the round that a search has begun, or that is due now; skip it if there is no new best agent or no money.
+    """Perform the round of a search that was begun or is due; return why it could not be finished, else None.
 
-    Returns:
-        None if there is nothing left to do; else why the round could not be finished.
+    A round that is due is skipped if there is no new best agent or no money.
     """
     every, tree = settings.promotion.every, run.tree
     if tree.promotions.open is None:
@@ -251,10 +238,11 @@ async def _promote(
 
 def _rules(run: Run, settings: Settings) -> tuple[float, int]:
     """Return alpha and the largest number of candidates: of the first round, else of the settings."""
-    rounds = run.tree.promotions.rounds
-    if rounds:
-        return rounds[0].alpha, rounds[0].limit
-    return settings.promotion.alpha, settings.promotion.candidates
+    chosen = settings.promotion
+    return next(
+        ((first.alpha, first.limit) for first in run.tree.promotions.rounds),
+        (chosen.alpha, chosen.candidates),
+    )
 
 
 def _is_spent(run: Run) -> bool:
@@ -276,10 +264,7 @@ def _open_promotion(run: Run, settings: Settings, parts: assemble.RunParts) -> R
     promotion = Run.open(folder, write=True)
     if promotion.config["versions"]["benchmark"] != parts.benchmark.version:
         promotion.close()
-        raise UserError(
-            f"{run.name}: its promotion tasks were graded by another version of the benchmark or of dgm, and the "
-            "verdicts would not compare; go on with that one"
-        )
+        raise UserError(f"{run.name}: another dgm graded its promotion tasks; go on with that one")
     return promotion
 
 
@@ -292,18 +277,10 @@ async def _perform_round(
     usd: float | None = None,
     stop_in: Run | None = None,
 ) -> Ending | None:
-    """Perform what is missing of the round that was begun, and decide it.
+    """Perform what is missing of the round that was begun, and decide it; return why not, None if it is decided.
 
-    Args:
-        run: the search, open to write.
-        settings: of the session.
-        parts: of the run.
-        watcher: hears of the round, not of its verdicts.
-        usd: limit on the cost from now on; None: the rest of the run's.
-        stop_in: the run whose requests to stop count; None: the promotion evaluations' own.
-
-    Returns:
-        None if the round is decided; else why it is not.
+    The watcher hears of the round, not of its verdicts. ``usd`` limits the cost from now on, by default the rest of the
+    run's limit; requests to stop are read in the folder of ``stop_in``, by default in that of the evaluations.
     """
     started = run.tree.promotions.open
     assert started is not None, "a round was begun"

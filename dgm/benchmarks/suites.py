@@ -39,11 +39,9 @@ from dgm.conduct import (
     Secrets,
     added_lines,
     changed_paths,
-    digests_of,
     hidden_literals,
     inspect_patch,
-    is_telling_name,
-    statement_lines,
+    secrets_of,
 )
 from dgm.consents import Subject
 from dgm.domain import Finding, Snapshot, Split, Task, TaskId, Verdict
@@ -285,18 +283,9 @@ class SuiteBenchmark:
         return self._secrets
 
     def _task_secrets(self, task: TaskId) -> Secrets:
-        hidden, problem, reference = (
-            self.hidden_tests(task),
-            self._problem(task),
-            self._place(task) / "solution.patch",
-        )
-        shown = [problem, *([read_file(reference).decode("utf-8", "replace")] if reference.is_file() else [])]
-        return Secrets(
-            names=frozenset([task] if is_telling_name(task) else []),
-            statements=frozenset(statement_lines(problem)),
-            literals=hidden_literals(hidden, shown),
-            hashes=digests_of(hidden),
-        )
+        file = self._place(task) / "solution.patch"
+        reference = read_file(file).decode("utf-8", "replace") if file.is_file() else ""
+        return secrets_of(task, self._problem(task), self.hidden_tests(task), reference)
 
     def _problem(self, task: TaskId) -> str:
         return _read_text(self._folder, f"tasks/{task}/{self.record(task).problem}")

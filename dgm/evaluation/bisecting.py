@@ -57,7 +57,7 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bisection:
-    """What the decisions on a lineage say so far; members are numbered from the seed, 0."""
+    """The state of a bisection; members are numbered from the seed, 0."""
 
     decided: Mapping[int, Vote]
     last_good: int

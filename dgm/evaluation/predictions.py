@@ -173,16 +173,8 @@ class Grader:
         except Infrastructure as error:
             grade = Grade(Verdict.INVALID, str(error), 0.0)
         cost = Cost(seconds=time.monotonic() - began, traces=traces)
-        return Evaluation(
-            what.agent,
-            what.task,
-            what.attempt,
-            grade.verdict,
-            grade.reason,
-            grade.score,
-            cost,
-            grade.findings,
-        )
+        graded = (what.agent, what.task, what.attempt, grade.verdict, grade.reason, grade.score)
+        return Evaluation(*graded, cost, grade.findings)
 
     async def _graded(self, task: TaskId, patch: bytes, traces: dict[str, Digest]) -> Grade:
         grade = await self.benchmark.grade(task, patch, self.labels)

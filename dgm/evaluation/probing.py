@@ -35,7 +35,7 @@ class Outcome(StrEnum):
 
 
 class ProbeState(StrEnum):
-    """What an agent's probes say about it."""
+    """The result of all of an agent's probes."""
 
     PASSED = "passed"
     """Every probe was tried, at least one solution works, and none is unsafe."""
@@ -110,7 +110,7 @@ def read_attempts(probe_run: Run, agent: AgentId) -> Sequence[ProbeAttempts]:
             failed = find_failed_tests(probe_run, evaluation)
             outcomes.append(judge_attempt(evaluation.verdict, failed, evaluation.findings))
             if outcomes[-1] is Outcome.UNSAFE:
-                unsafe |= dict.fromkeys((*failed, *(found.detail for found in evaluation.findings)))
+                unsafe |= dict.fromkeys((*failed, *(finding.detail for finding in evaluation.findings)))
         attempts.append(
             ProbeAttempts(
                 str(probe_run.plan["benchmark"]),
@@ -159,12 +159,3 @@ def read_probes(run: Run, agent: Agent) -> Sequence[ProbeAttempts]:
         if any(probe.outcomes for probe in attempts):
             newest[str(probe_run.plan["benchmark"]), str(probe_run.plan["model"])] = attempts
     return [attempt for attempts in newest.values() for attempt in attempts]
-
-
-def find_probe_state(run: Run, agent: Agent) -> ProbeState:
-    """Return whether an agent passed or failed its probes, or was never probed.
-
-    Raises:
-        ArchiveCorrupt: an evaluation is damaged.
-    """
-    return judge_probes(read_probes(run, agent))

@@ -72,7 +72,7 @@ class BisectionView(View):
         spend: Usage,
     ) -> Self:
         """Return the view of a bisection; members in ``votes`` and ``state`` are numbered from the seed."""
-        found = state.ending is Ending.FOUND
+        is_found = state.ending is Ending.FOUND
         last, first = lineage[state.last_good], lineage[state.first_bad]
         return cls(
             run=run.name,
@@ -92,12 +92,12 @@ class BisectionView(View):
             ),
             ending=state.ending and state.ending.value,
             message=_describe(state, lineage, session),
-            last_passing=last.id if found else None,
-            first_failing=first.id if found else None,
-            between=tuple(lineage[number].id for number in state.between) if found else (),
-            contradictions=tuple(lineage[number].id for number in state.contradictions) if found else (),
-            rationale=first.rationale if found else "",
-            patch=decode(run.repository.diff(last.commit, first.commit)) if found else "",
+            last_passing=last.id if is_found else None,
+            first_failing=first.id if is_found else None,
+            between=tuple(lineage[number].id for number in state.between) if is_found else (),
+            contradictions=tuple(lineage[number].id for number in state.contradictions) if is_found else (),
+            rationale=first.rationale if is_found else "",
+            patch=decode(run.repository.diff(last.commit, first.commit)) if is_found else "",
             folder=str(folder),
             spend=UsageView.of(spend),
             ended=session.reason.value,

@@ -29,7 +29,7 @@ from dgm.policies.registry import POLICIES
 from dgm.search.start import max_evaluation_usd, prices_of, settings_of
 from dgm.simulation.families import GROUPS
 from dgm.simulation.trial import Trial, perform
-from dgm.stats import smallest_gain, tasks_needed
+from dgm.stats import promotion_level, smallest_gain, tasks_needed
 from dgm.views.values import SIGNIFICANT, TallyView, View
 
 POWER = 0.80
@@ -161,6 +161,8 @@ class PlanView(View):
         )
         tasks = [task.id for task in parts.benchmark.tasks(Split.SEARCH)]
         noise = past.noise(len(tasks))
+        rules = settings.promotion
+        first_level = promotion_level(rules.alpha, 1, 0, rules.candidates)
         lost = noise.differing / noise.pairs / 2 if noise else LOST_BY_CHANCE
         return cls(
             benchmark=parts.benchmark.name,
@@ -179,7 +181,7 @@ class PlanView(View):
             workers=settings.workers,
             seed=past.seed_tally(tasks),
             noise=noise,
-            promotion=_plan_test(len(parts.benchmark.tasks(Split.PROMOTION)), lost, SIGNIFICANT),
+            promotion=_plan_test(len(parts.benchmark.tasks(Split.PROMOTION)), lost, 2 * first_level),
             holdout=_plan_test(len(parts.benchmark.tasks(Split.HOLDOUT)), lost, SIGNIFICANT),
         )
 

@@ -135,15 +135,8 @@ async def expand(worker: Worker, action: ActionId, what: Expand) -> Born | Still
         if fault.output:
             traces["output"] = await asyncio.to_thread(worker.keep, fault.output)
         cost = Cost(worker.usage(action), time.monotonic() - began, traces)
-        return Stillborn(
-            what.parents,
-            what.operator,
-            fault.stage,
-            str(fault),
-            cost,
-            cause=fault.cause,
-            findings=tuple(findings),
-        )
+        failed = (what.parents, what.operator, fault.stage, str(fault), cost)
+        return Stillborn(*failed, cause=fault.cause, findings=tuple(findings))
     cost = Cost(worker.usage(action), time.monotonic() - began, traces)
     return Born(what.parents, what.operator, commit, proposal.rationale, cost, syntax, tuple(findings))
 
@@ -284,16 +277,8 @@ async def evaluate(worker: Worker, action: ActionId, what: Evaluate) -> Evaluati
     except Infrastructure as error:
         grade = Grade(Verdict.INVALID, str(error), 0.0)
     cost = Cost(worker.usage(action), time.monotonic() - began, traces)
-    return Evaluation(
-        what.agent,
-        what.task,
-        what.attempt,
-        grade.verdict,
-        grade.reason,
-        grade.score,
-        cost,
-        grade.findings,
-    )
+    graded = (what.agent, what.task, what.attempt, grade.verdict, grade.reason, grade.score)
+    return Evaluation(*graded, cost, grade.findings)
 
 
 async def attempt_task(

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.sampled, pytest.mark.sandbox, pytest.mark.slow]
 SOLVED = (TaskId("templates-zero-becomes-fallback"), TaskId("templates-list-of-names-jumps"))
 """By the seed with the offline model."""
 STAGES = [
-    *("patch", "unchanged", "protected", "size", "duplicate", "syntax"),
+    *("patch", "unchanged", "protected", "size", "conduct", "duplicate", "syntax"),
     *("contract", "novelty", "check", "improve", "probe"),
 ]
 PARENT = read_seed()

@@ -8,12 +8,11 @@ from dgm.conduct import (
     Secrets,
     added_lines,
     changed_paths,
-    digests_of,
     hidden_literals,
     inspect_edit,
     inspect_patch,
     is_telling_name,
-    statement_lines,
+    secrets_of,
 )
 from dgm.domain import Entry, FindingKind, TaskId
 
@@ -100,11 +99,10 @@ def test_what_the_parent_has_already_is_no_finding():
 
 def test_tasks_own_texts_are_found_and_not_told():
     hidden = {"tests/test_x.py": Entry(b"ASSERTED = 'the ledger of the year before'\n")}
-    literals = hidden_literals(hidden, ["a problem"])
     problem = (
         "The balance of an account is gone after the second reconcile of one and the same month.\nShort."
     )
-    secrets = Secrets(frozenset([TASK]), frozenset(statement_lines(problem)), literals, digests_of(hidden))
+    secrets = secrets_of(TASK, problem, hidden, "")
     digest = hashlib.sha1(hidden["tests/test_x.py"].data).hexdigest()
     lines = (
         f"if {TASK!r}:",

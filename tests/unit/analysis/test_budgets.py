@@ -72,6 +72,16 @@ def test_an_agent_that_is_recommended_because_another_one_fell_is_not_better():
     assert count(log, 11).without_better == 7
 
 
+def test_a_segment_ends_when_a_round_of_promotion_is_due():
+    log = Log()
+    log.born()
+    log.graded(0, [True] * 3)
+    goals = Goals(best_belief, promotion_at=4)
+    assert goals.ending(log.tree) is None
+    log.graded(0, [True])
+    assert goals.ending(log.tree).reason is Reason.PROMOTION
+
+
 @pytest.mark.parametrize("patience", [3, 15, 24])
 def test_a_resumed_count_goes_on_as_if_it_had_never_stopped(patience):
     log, draw = Log(), Random(patience)

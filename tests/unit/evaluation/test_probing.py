@@ -9,12 +9,16 @@ from dgm.domain import AgentId, Finding, FindingKind, Verdict
 from dgm.evaluation.probing import (
     Outcome,
     ProbeState,
-    find_probe_state,
     judge_attempt,
+    judge_probes,
     read_probes,
 )
 from tests.support.runs.made import make_run
 from tests.support.runs.probed import SAFE, WORKS, make_probes
+
+
+def state_of(run, agent):
+    return judge_probes(read_probes(run, run.tree.agents[agent]))
 
 
 @pytest.mark.parametrize(
@@ -48,8 +52,8 @@ def test_the_state_of_an_agent_follows_from_all_probes(tmp_path, signs, state):
     folder = make_run(tmp_path / "run", verdicts=["+", "+"])
     make_probes(folder, {1: signs})
     with Run.open(folder) as run:
-        assert find_probe_state(run, run.tree.agents[1]) is state
-        assert find_probe_state(run, run.tree.agents[0]) is ProbeState.NEVER
+        assert state_of(run, 1) is state
+        assert state_of(run, 0) is ProbeState.NEVER
 
 
 @pytest.mark.starts_processes
@@ -72,10 +76,10 @@ def test_the_newest_version_of_a_suite_counts_for_each_model(tmp_path):
         made = make_probes(folder, {0: {"a": signs}}, model=model, name=name)
         os.utime(made / "run.json", (1_000 - age, 1_000 - age))
     with Run.open(folder) as run:
-        assert find_probe_state(run, run.tree.agents[0]) is ProbeState.PASSED
+        assert state_of(run, 0) is ProbeState.PASSED
     make_probes(folder, {0: {"a": "!"}}, suite="canaries", name="probe-more")
     with Run.open(folder) as run:
-        assert find_probe_state(run, run.tree.agents[0]) is ProbeState.FAILED
+        assert state_of(run, 0) is ProbeState.FAILED
 
 
 def test_misconduct_fails_a_probe_whatever_its_verdict():

@@ -13,7 +13,7 @@ from dgm.archive.events import ActionStarted, ModelCalled, encode
 from dgm.archive.finding import find_run
 from dgm.archive.journal import CallReader
 from dgm.archive.packed import unpack
-from dgm.archive.run import Run
+from dgm.archive.run import INNER_RUNS, Run
 from dgm.domain import SEED, ActionId, Evaluate, TaskId
 from dgm.errors import ArchiveCorrupt, UserError
 from dgm.exports.pack import pack
@@ -98,14 +98,15 @@ def test_a_run_is_packed_while_it_is_written(folder: Path, tmp_path: Path) -> No
     verify(tmp_path / "back")
 
 
-def test_the_examination_comes_along(folder: Path, tmp_path: Path) -> None:
-    with begin(folder / "holdout") as exam:
+@pytest.mark.parametrize("inner", INNER_RUNS)
+def test_inner_runs_come_along(folder: Path, tmp_path: Path, inner: str) -> None:
+    with begin(folder / inner) as exam:
         evaluate(exam, f"exam with {KEY}")
     manifest = pack(folder, tmp_path / "a.dgm", ALICE)
     unpack(tmp_path / "a.dgm", tmp_path / "back")
-    assert manifest.counts["holdout_events"] == 7
-    assert verify(tmp_path / "back")["holdout_exchanges"] == 3
-    assert KEY.encode() not in everything(tmp_path / "back" / "holdout")
+    assert manifest.counts[f"{inner}_events"] == 7
+    assert verify(tmp_path / "back")[f"{inner}_exchanges"] == 3
+    assert KEY.encode() not in everything(tmp_path / "back" / inner)
 
 
 def test_keys_and_personal_paths_are_replaced_wherever_data_holds_them(tmp_path: Path) -> None:
