@@ -219,7 +219,7 @@ def sign_test(wins: int, losses: int) -> float:
 def promotion_level(alpha: float, number: int, promotions: int, candidates: int) -> float:
     """Return the level of the tests in a round of promotion.
 
-    With t = ``number``, p = ``promotions`` and K = ``candidates`` it is
+    With t = ``number`` from 1, p = ``promotions`` in rounds before, and K = ``candidates`` in any round at most, it is
 
         α w_t v_p / (C(t - 1, p) K^(p + 1)) with w_t = 1 / (t (t + 1)) and v_p = 1 / ((p + 1) (p + 2)).
 
@@ -235,19 +235,11 @@ def promotion_level(alpha: float, number: int, promotions: int, candidates: int)
     Assumptions: tasks are independent draws; each agent has one attempt at each task, which does not depend on the
     rounds; candidates and moments depend on these tasks through the transcript alone. Formula: arXiv:2609.33180.
 
-    Args:
-        alpha: bound on the probability of any false promotion, between 0 and 1.
-        number: of the round, from 1.
-        promotions: in the rounds before, from 0 to ``number`` - 1.
-        candidates: largest number of candidates in a round, fixed for the run, from 1.
-
     Raises:
-        ValueError: an argument is out of range.
+        ValueError: not 0 < α < 1, not 0 ≤ p < t, or K < 1.
     """
     if not (0 < alpha < 1 and 0 <= promotions < number and candidates >= 1):
-        raise ValueError(
-            f"promotion_level: no round {number} after {promotions} of {candidates}, level {alpha}"
-        )
+        raise ValueError(f"promotion_level({alpha}, {number}, {promotions}, {candidates}): out of range")
     weights = number * (number + 1) * (promotions + 1) * (promotions + 2)
     transcripts = math.comb(number - 1, promotions) * candidates ** (promotions + 1)
     return float(Fraction(alpha) / (weights * transcripts))

@@ -168,18 +168,13 @@ def find_obstacle(run: Run, candidates: Sequence[AgentId], tasks: int, settings:
         if agent == promotions.incumbent:
             return f"agent {agent} is the incumbent, with which candidates are compared"
         if agent in promotions.rejected:
-            return (
-                f"agent {agent} was compared with agent {promotions.incumbent} before, and the answer was not yet; on "
-                "the same tasks a later round cannot accept it"
-            )
+            return f"agent {agent} was not accepted before; on the same tasks a later round cannot accept it"
         if failed := AgentProbesView.load(run, run.tree.agents[agent]).failed:
             return f"agent {agent} fails the probe {failed[0]}, so it must not be promoted"
     level = promotion_level(alpha, len(promotions.rounds) + 1, promotions.count, limit)
     if 0.5**tasks > level:
-        return (
-            f"with {fmt.count(tasks, 'promotion task')} no result reaches this round's level of {level:.2g}; it takes "
-            "a suite with more of them"
-        )
+        few = fmt.count(tasks, "promotion task")
+        return f"with {few} no result reaches this round's level of {level:.2g}; it takes a suite with more"
     return ""
 
 
@@ -243,10 +238,11 @@ async def _promote(
 
 def _rules(run: Run, settings: Settings) -> tuple[float, int]:
     """Return alpha and the largest number of candidates: of the first round, else of the settings."""
-    rounds = run.tree.promotions.rounds
-    if rounds:
-        return rounds[0].alpha, rounds[0].limit
-    return settings.promotion.alpha, settings.promotion.candidates
+    chosen = settings.promotion
+    return next(
+        ((first.alpha, first.limit) for first in run.tree.promotions.rounds),
+        (chosen.alpha, chosen.candidates),
+    )
 
 
 def _is_spent(run: Run) -> bool:
@@ -268,10 +264,7 @@ def _open_promotion(run: Run, settings: Settings, parts: assemble.RunParts) -> R
     promotion = Run.open(folder, write=True)
     if promotion.config["versions"]["benchmark"] != parts.benchmark.version:
         promotion.close()
-        raise UserError(
-            f"{run.name}: its promotion tasks were graded by another version of the benchmark or of dgm, and the "
-            "verdicts would not compare; go on with that one"
-        )
+        raise UserError(f"{run.name}: another dgm graded its promotion tasks; go on with that one")
     return promotion
 
 

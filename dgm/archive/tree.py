@@ -184,9 +184,9 @@ class Watch:
         self.began = self.last = at
 
     def passed(self, recorded: Recorded) -> None:
-        """Note the time of an event. If the clock was set back, no time is subtracted.
+        """Note the time of an event, unless it is one of promotion, which may lie between sessions.
 
-        Events of promotion may lie between sessions, so they do not count.
+        If the clock was set back, no time is subtracted.
         """
         if isinstance(recorded.event, PROMOTION_EVENTS):
             return
@@ -262,15 +262,12 @@ class Promotions:
         }
 
     def apply(self, event: PromotionStarted | PromotionDecided, agents: int, evaluations: int) -> None:
-        """Fold in an event of a tree with so many agents and graded evaluations.
-
-        Raises:
-            ArchiveCorrupt: the event cannot follow the earlier ones.
-        """
+        """Fold in an event of a tree with so many agents and graded evaluations; raises ``ArchiveCorrupt``."""
         current = self.open
         if isinstance(event, PromotionStarted):
-            fits = (
-                event.number == len(self.rounds) + 1 and event.incumbent == self.incumbent and current is None
+            fits = current is None and (event.number, event.incumbent) == (
+                len(self.rounds) + 1,
+                self.incumbent,
             )
             fits = fits and bool(event.candidates) and max(event.candidates) < agents
             self.rounds.append(event)

@@ -51,7 +51,7 @@ def plain(renderable: RenderableType, width: int = 100) -> list[str]:
 
 def tree_of(log: Log) -> TreeView:
     rows = tuple(AgentRow.of(log.tree, agent, SEED) for agent in log.tree.agents)
-    return TreeView(run="run", folder="/run", state="stopped", best=0, agents=rows)
+    return TreeView(run="run", folder="/run", state="stopped", best=0, agents=rows, promotions=None)
 
 
 def test_the_screen_of_a_running_search(tmp_path: Path) -> None:
