@@ -215,10 +215,9 @@ def test_seldom_visited_and_early_nodes_score_more(tree):
     seldom, often = add(root, 0.5), add(root, 0.5)
     search.backpropagate(often, 0.5)
     assert search.uct(seldom) > search.uct(often)
-    deep = add(seldom, 0.5)
-    deep.parent, alone = root, search.uct(deep)
-    deep.depth = 1
-    assert search.uct(deep) > alone
+    early = search.uct(seldom)
+    seldom.depth = 5
+    assert search.uct(seldom) < early
 
 
 def test_finished_nodes_of_different_states_are_the_finalists(tree):
@@ -397,7 +396,7 @@ def test_tests_then_the_script_then_the_majority_choose(module_of):
     ]
     candidates = [patches.Candidate(*row) for row in rows]
     assert patches.choose(candidates).state == "d"
-    assert patches.choose(candidates[:3]).state == "c"
+    assert patches.choose(candidates[:4]).state == "c"
     assert patches.choose([]) is None
 
 
