@@ -128,9 +128,11 @@ class Team:
         messages = [{"role": "system", "content": system}]
         messages.append({"role": "user", "content": prompts.first_message(self.job)})
         tools = (BASH, EDIT) if role == "edit" else (BASH,)
-        work(self.model, messages, self.job["workdir"], STEPS[role], tools)
-        if role != "edit":
-            self.workspace.restore(state)
+        try:
+            work(self.model, messages, self.job["workdir"], STEPS[role], tools)
+        finally:
+            if role != "edit":
+                self.workspace.restore(state)
         said = [message["content"] for message in messages[2:] if message["role"] == "assistant"]
         self.reports.append(Report(role, name, "\n".join(text for text in said[-3:] if text)[-MOST_REPORT:]))
         return self.reports[-1].text, name
