@@ -397,6 +397,7 @@ def test_tests_then_the_script_then_the_majority_choose(module_of):
     candidates = [patches.Candidate(*row) for row in rows]
     assert patches.choose(candidates).state == "d"
     assert patches.choose(candidates[:4]).state == "c"
+    assert patches.choose(candidates[1:3]).state == "b"
     assert patches.choose([]) is None
 
 
