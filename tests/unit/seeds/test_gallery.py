@@ -387,13 +387,8 @@ def test_patches_that_differ_in_comments_count_as_one(module_of):
 
 def test_tests_then_the_script_then_the_majority_choose(module_of):
     patches = module_of("workflow", "patches")
-    rows = [
-        ("a", "A", 0.5, 0),
-        ("b", "B", 0.0, 1),
-        ("c", "C", 0.0, 0),
-        ("d", "D", 0.0, 0),
-        ("e", "D", 0.0, 0),
-    ]
+    rows = [("a", "A", 0.5, 0), ("b", "B", 0.0, 1), ("b", "B", 0.0, 1), ("c", "C", 0.0, 0)]
+    rows += [("d", "D", 0.0, 0), ("e", "D", 0.0, 0)]
     candidates = [patches.Candidate(*row) for row in rows]
     assert patches.choose(candidates).state == "d"
     assert patches.choose(candidates[:4]).state == "c"
