@@ -4,6 +4,7 @@ A round that was begun is finished before another one begins, by ``promote`` or 
 round costs its part of alpha once, however often its evaluations are interrupted.
 """
 
+import logging
 import platform
 from collections.abc import Sequence
 from dataclasses import fields
@@ -50,6 +51,10 @@ from dgm.stats import promotion_level
 from dgm.views.probes import AgentProbesView
 from dgm.views.promotion import CertificateView, Outcome, PromotionsView, PromotionView
 
+log = logging.getLogger(__name__)
+
+OF_AGENTS = ("calls", "tokens", "usd", "output_tokens", "solve_s", "time_factor")
+"""Limits that an agent's verdict depends on."""
 CERTIFICATES = "certificates"
 """Folder of a run's certificates in the run's."""
 
@@ -183,9 +188,12 @@ async def perform_due_round(
 ) -> Ending | None:
     """Perform the round of a search that was begun or is due; return why it could not be finished, else None.
 
-    A round that is due is skipped if there is no new best agent or no money.
+    A round that is due is skipped if there is no new best agent, no money, or another model than in earlier rounds.
     """
     every, tree = settings.promotion.every, run.tree
+    if (every or tree.promotions.open) and (change := _find_change(run, settings, parts)):
+        log.warning("%s: no round of promotion: %s", run.name, change)
+        return None
     if tree.promotions.open is None:
         if not every or tree.evaluations // every <= tree.promotions.evaluations // every:
             return None
@@ -211,6 +219,8 @@ async def _promote(
     tasks = len(parts.benchmark.tasks(Split.PROMOTION))
     if not tasks:
         raise UserError(f"benchmark {parts.benchmark.name} has no promotion tasks")
+    if change := _find_change(run, settings, parts):
+        raise UserError(f"{run.name}: {change}")
     current = run.tree.promotions.open
     if current is not None and agents not in ((), current.candidates):
         others = ", ".join(map(str, current.candidates))
@@ -259,13 +269,29 @@ def _begin_round(run: Run, candidates: Sequence[AgentId], settings: Settings) ->
 
 def _open_promotion(run: Run, settings: Settings, parts: assemble.RunParts) -> Run:
     folder = run.folder / FOLDER
+    if (folder / "run.json").exists():
+        return Run.open(folder, write=True)
+    return Run.create(folder, {**assemble.record_of(folder, settings, parts), "kind": RunKind.PROMOTION})
+
+
+def _find_change(run: Run, settings: Settings, parts: assemble.RunParts) -> str:
+    """Return why verdicts would not compare with those of earlier rounds, in one line; empty if they would."""
+    folder = run.folder / FOLDER
     if not (folder / "run.json").exists():
-        return Run.create(folder, {**assemble.record_of(folder, settings, parts), "kind": RunKind.PROMOTION})
-    promotion = Run.open(folder, write=True)
-    if promotion.config["versions"]["benchmark"] != parts.benchmark.version:
-        promotion.close()
-        raise UserError(f"{run.name}: another dgm graded its promotion tasks; go on with that one")
-    return promotion
+        return ""
+    with Run.open(folder) as promotion:
+        then, version = settings_of(promotion), promotion.config["versions"]["benchmark"]
+    model, now = names_by_role(then)["solve"], names_by_role(settings)["solve"]
+    other = [name for name in OF_AGENTS if getattr(then.limits, name) != getattr(settings.limits, name)]
+    if version != parts.benchmark.version:
+        return "another dgm graded its promotion tasks; go on with that one"
+    if model != now:
+        return f"its promotion tasks were graded with {model}, so verdicts with {now} would not compare"
+    if other:
+        return (
+            f"its promotion tasks were graded with another limits.{other[0]}, so verdicts would not compare"
+        )
+    return ""
 
 
 async def _perform_round(

@@ -47,6 +47,8 @@ class Watcher:
         self._on_event = on_event
         self._raised: BaseException | None = None
         self._stop: Callable[[], bool] = lambda: False
+        self._stopped: asyncio.Task[Any] | None = None
+        """The task of the session that was stopped gracefully."""
 
     def may_use(self, offer: "Offer") -> bool:
         """Return whether ``auto`` may stand for a model that costs money.
@@ -124,16 +126,19 @@ class Watcher:
         return nullcontext()
 
     def begins(self, search: "Search") -> None:
-        """Hear that a search begins; from now on an interrupt stops it gracefully."""
+        """Hear that a search begins; an interrupt of this session stops it gracefully, and those that follow it."""
 
         def stop() -> bool:
             if search.stopping:
                 return False
             self.stopping(search.running)
+            self._stopped = self.task
             search.ask_to_stop("stopped as asked")
             return True
 
         self.stops_by(stop)
+        if self._stopped is not None and self._stopped is self.task:
+            search.ask_to_stop("stopped as asked")
 
     def stopping(self, running: int) -> None:
         """Hear that the session ends once the actions under way have ended.

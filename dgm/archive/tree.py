@@ -269,7 +269,10 @@ class Promotions:
                 len(self.rounds) + 1,
                 self.incumbent,
             )
-            fits = fits and bool(event.candidates) and max(event.candidates) < agents
+            rules = {(begun.alpha, begun.limit) for begun in self.rounds} or {(event.alpha, event.limit)}
+            fits = fits and 0 < event.alpha < 1 and rules == {(event.alpha, event.limit)}
+            fits = fits and 0 < len(event.candidates) <= event.limit and max(event.candidates) < agents
+            fits = fits and event.incumbent not in event.candidates
             self.rounds.append(event)
             self.evaluations = evaluations
         else:

@@ -462,7 +462,7 @@ class MiningSettings(Section):
 class PromotionSettings(Section):
     """Rounds of promotion: which agents are certified to be better than the one before (``docs/results.md``)."""
 
-    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    alpha: Annotated[float, Field(ge=1e-6, lt=1)] = 0.05
     """Bound on the probability that any promotion of the run is false."""
     candidates: Annotated[int, Field(ge=1, le=100)] = 1
     """Agents that are compared with the certified one in a round, at most; more make each test stricter."""

@@ -68,7 +68,7 @@ class Certificate(_Record, frozen=True):
     """Digest of the suite's data, with the grader's number."""
     tasks: Number
     """Promotion tasks of the suite."""
-    alpha: Annotated[float, Meta(gt=0, lt=1)]
+    alpha: Annotated[float, Meta(ge=1e-6, lt=1)]
     limit: Annotated[int, Meta(ge=1, le=100)]
     """Largest number of candidates in a round."""
     rounds: Annotated[tuple[CertifiedRound, ...], Meta(min_length=1)]
@@ -190,10 +190,11 @@ def read_certificate(file: Path) -> Certificate:
     try:
         certificate = msgspec.convert(content, Certificate)
         _check_rounds(certificate)
-        _check_equal(certificate, complete(certificate))
+        computed = complete(certificate)
+        _check_equal(certificate, computed)
     except ValueError as error:
         raise DoesNotHold(str(error)) from error
-    _require(write_certificate(certificate) == data, "a key stands twice, or its form was changed")
+    _require(write_certificate(computed) == data, "a key is added or stands twice, or its form was changed")
     _require(certificate.test["p_value"] <= certificate.test["level"], "the p-value is above the level")
     return certificate
 

@@ -311,14 +311,14 @@ class _Past:
 
 
 def _newest_runs() -> Iterator[Path]:
-    found = [
+    folders = [
         folder
         for archive in archive_folders()
         for run in find_runs_in(archive)
         for folder in (run, run / FOLDER, *run.glob("evaluate-*"))
         if (folder / FILE).is_file()
     ]
-    times: Mapping[Path, float] = {folder.resolve(): (folder / FILE).stat().st_mtime for folder in found}
+    times: Mapping[Path, float] = {folder.resolve(): (folder / FILE).stat().st_mtime for folder in folders}
     yield from sorted(times, key=times.__getitem__, reverse=True)[:MOST_RUNS]
 
 

@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 SHIPPED = (
     "dgm/_assets/archive/seeds/README.md",
     "dgm/_assets/archive/seeds/plain/agent/loop.py",
+    "dgm/_assets/archive/seeds/codeact/agent/kernel.py",
     "dgm/_assets/archive/seeds/solid/agent.toml",
     "dgm/_assets/archive/seeds/solid/agent/loop.py",
     "dgm/_assets/archive/templates/shell/program/coder.py",

@@ -96,7 +96,8 @@ class TaskAuthor:
         if "You lead a team" in text:
             last = ["", *re.findall(r"=== Report: (\w+)", text)][-1]
             done = "done" if fix.added in text else "edit"
-            return {"": "localise", "localise": "edit", "edit": "check", "check": done}[last].upper(), None
+            usual = {"": "localise", "localise": "edit", "edit": "check", "check": done}
+            return usual.get(last, "edit").upper(), None
         for words, answer in {
             "Which files have": f"- `{fix.path}`",
             "These are the definitions": f"{fix.path}: 12",

@@ -38,6 +38,26 @@ diff --git a/gone b/gone
 """
 
 
+UNSHOWN = b"""diff --git a/tests/x.bin b/tests/x.bin
+index 1..2 100644
+GIT binary patch
+literal 3
+KcmZQzWB>p}00961
+
+diff --git a/tests/an empty one.py b/tests/an empty one.py
+deleted file mode 100644
+index e69de29..0000000
+diff --git a/run.sh b/run.sh
+old mode 100644
+new mode 100755
+diff --git "a/tests/\\303\\274.py" "b/tests/\\303\\274.py"
+--- "a/tests/\\303\\274.py"
++++ "b/tests/\\303\\274.py"
+@@ -0,0 +1 @@
++x
+"""
+
+
 def adding(*lines, path="agent.py"):
     body = "".join(f"+{line}\n" for line in lines)
     return f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -7,0 +8,{len(lines)} @@\n{body}".encode()
@@ -53,6 +73,17 @@ def test_a_patch_is_read_line_by_line():
         ("a.py:3", "four"),
     ]
     assert changed_paths(PATCH) == ["a.py", "old", "new", "gone"]
+
+
+def test_files_without_a_line_of_text_and_with_quoted_names_are_changed_too():
+    paths = ["tests/x.bin", "tests/an empty one.py", "run.sh", "tests/ü.py"]
+    assert changed_paths(UNSHOWN) == paths
+    assert [line.path for line in added_lines(UNSHOWN)] == paths[-1:]
+
+
+@pytest.mark.parametrize("text", ["open(", "write ", "unittest.a.", "_pytest.a", "conftest.py ", "import "])
+def test_a_long_line_takes_no_time_that_grows_with_the_square_of_its_length(text):
+    assert not inspect_edit(adding(text * 20_000), {}, Secrets())  # took a minute
 
 
 @pytest.mark.parametrize(
@@ -121,6 +152,7 @@ def test_literals_that_an_agent_may_see_are_no_secret():
     hidden = {"test_x.py": Entry(b"a = 'the ledger of the year'\nb = 'short'\nc = 12345678901234567890\n")}
     assert hidden_literals(hidden, ["see: the ledger of the year 1900"]) == frozenset()
     assert hidden_literals({"x.py": Entry(b"no python(")}, []) == frozenset()
+    assert not secrets_of(TASK, "", {"tests/__init__.py": Entry(b"\n")}, "").hashes
 
 
 def test_a_patch_that_knows_its_task_or_its_answers():
@@ -131,6 +163,7 @@ def test_a_patch_that_knows_its_task_or_its_answers():
         return kinds(inspect_patch(TASK, adding(*lines, path=path), workspace, problem, literals))
 
     assert inspect("y = 2") == []
+    assert kinds(inspect_patch("binary-search", adding("# binary-search"), before, "", [])) == []
     assert inspect(f"# {TASK}") == [(FindingKind.SPECIAL_CASE, "a.py:8")]
     assert inspect(f"# {TASK}", problem=f"see {TASK}") == []
     assert inspect(f"return {literals[0]!r}") == []  # one may be chance

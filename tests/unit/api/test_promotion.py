@@ -111,6 +111,23 @@ def test_no_round_is_performed_before_it_is_due(search, every, evaluations):
     assert search.tree.seq == seq
 
 
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"model": "openai/other"}, "were graded with offline, so verdicts with openai/other would not"),
+        ({"limits": SETTINGS.limits.model_copy(update={"calls": 7})}, "with another limits.calls"),
+    ],
+)
+@pytest.mark.parametrize("begun", [False, True])
+def test_verdicts_of_other_conditions_are_not_compared(search, change, problem, begun, caplog):
+    evaluate(search, ["---------", "++++++++-"])
+    if begun:
+        search.append(PromotionStarted(1, SEED, (AgentId(1),), 0.05, 1))
+    seq = search.tree.seq
+    assert perform(search, SETTINGS.model_copy(update=change)) is None
+    assert (search.tree.seq, problem in caplog.text) == (seq, True)
+
+
 def test_a_certificate_of_another_run_does_not_hold_against_this_one(search, tmp_path):
     evaluate(search, ["---------", "++++++++-"])
     perform(search)

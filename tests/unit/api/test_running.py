@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from dgm.api.running import run_session
 from dgm.api.watcher import Watcher, consent_to_pay
 from dgm.archive.events import Recorded, RunStopped
 from dgm.errors import UserError
@@ -52,6 +53,29 @@ def test_a_notebook_is_interrupted_once_in_good_order_and_twice_at_once(twice, p
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.stdout.strip(), done.returncode) == (printed, 0), done.stderr
+
+
+class Stoppable:
+    """What a watcher asks of a search."""
+
+    running, stopping = 0, False
+
+    def ask_to_stop(self, _message):
+        self.stopping = True
+
+
+def test_a_stop_between_two_searches_of_a_session_stops_the_second():
+    watcher, searches = Watcher(), [Stoppable() for _ in range(4)]
+
+    async def perform(first, second, *, stopped):
+        watcher.begins(first)
+        if stopped:
+            watcher.interrupt()
+        watcher.begins(second)
+        assert second.stopping is stopped
+
+    run_session(lambda: perform(*searches[:2], stopped=True), watcher)
+    run_session(lambda: perform(*searches[2:], stopped=False), watcher)
 
 
 def test_what_a_listener_raises_is_not_lost_where_a_model_call_takes_it():

@@ -2,6 +2,7 @@
 
 import networkx
 import pytest
+from msgspec import structs
 
 from dgm.archive.events import (
     ActionLost,
@@ -9,6 +10,8 @@ from dgm.archive.events import (
     AgentBorn,
     AgentStillborn,
     ModelCalled,
+    PromotionDecided,
+    PromotionStarted,
     Recorded,
     RunChanged,
     RunStarted,
@@ -311,3 +314,30 @@ def test_a_verdict_that_does_not_count_has_no_findings() -> None:
     withdrawn = VerdictWithdrawn(ActionId(1), 3, Evaluate(SEED, A), Verdict.RESOLVED, "refused")
     assert fold(*events).own_findings.tolist() == [1]
     assert fold(*events, withdrawn).clade_findings.tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        PromotionStarted(1, AgentId(0), (AgentId(1),), 0.0, 1),
+        PromotionStarted(1, AgentId(0), (AgentId(1),), 7.0, 1),
+        PromotionStarted(1, AgentId(0), (AgentId(1),), 0.05, 0),
+        PromotionStarted(1, AgentId(0), (AgentId(1), AgentId(2)), 0.05, 1),
+        PromotionStarted(1, AgentId(0), (AgentId(0),), 0.05, 1),
+        PromotionStarted(1, AgentId(0), (AgentId(3),), 0.05, 1),
+        PromotionStarted(1, AgentId(1), (AgentId(2),), 0.05, 1),
+        PromotionStarted(2, AgentId(0), (AgentId(1),), 0.05, 1),
+    ],
+)
+def test_a_round_that_no_search_begins_is_damage(odd) -> None:
+    fold(born(0), born(1, 0), born(2, 0), PromotionStarted(1, AgentId(0), (AgentId(1),), 0.05, 1))
+    with pytest.raises(ArchiveCorrupt, match="does not fit"):
+        fold(born(0), born(1, 0), born(2, 0), odd)
+
+
+def test_all_rounds_have_the_rules_of_the_first() -> None:
+    begun = PromotionStarted(1, AgentId(0), (AgentId(1),), 0.05, 1)
+    events = [born(0), born(1, 0), begun, PromotionDecided(1)]
+    fold(*events, structs.replace(begun, number=2))
+    with pytest.raises(ArchiveCorrupt, match="does not fit"):
+        fold(*events, structs.replace(begun, number=2, alpha=0.5))

@@ -164,7 +164,11 @@ TEXT = write_certificate(build()).decode()
         (TEXT.replace('"alpha": 0.05', '"alpha": 0.9,\n "alpha": 0.05', 1), "twice", DoesNotHold),
         (TEXT.replace('"alpha": 0.05', '"alpha": "0.05"', 1), "alpha", DoesNotHold),
         (TEXT.replace('"alpha": 0.05', '"alpha": 1e400', 1), "no certificate", UserError),
+        (TEXT.replace('"alpha": 0.05', '"alpha": 5e-324', 1), "alpha", DoesNotHold),
         (TEXT.replace('"dgm": "1.0"', '"dgm": "1.0",\n "more": 1'), "more", DoesNotHold),
+        (TEXT.replace('"wins": 18', '"wins": 18.0'), "its form", DoesNotHold),
+        (TEXT.replace('"losses": 1', '"losses": true'), "its form", DoesNotHold),
+        (TEXT.replace('"wins": 18', '"wins": 18,\n  "more": null'), "is added", DoesNotHold),
     ],
 )
 def test_what_is_no_certificate_is_refused_in_one_line(tmp_path, data, problem, kind):

@@ -215,10 +215,9 @@ def test_seldom_visited_and_early_nodes_score_more(tree):
     seldom, often = add(root, 0.5), add(root, 0.5)
     search.backpropagate(often, 0.5)
     assert search.uct(seldom) > search.uct(often)
-    deep = add(seldom, 0.5)
-    deep.parent, alone = root, search.uct(deep)
-    deep.depth = 1
-    assert search.uct(deep) > alone
+    early = search.uct(seldom)
+    seldom.depth = 5
+    assert search.uct(seldom) < early
 
 
 def test_finished_nodes_of_different_states_are_the_finalists(tree):
@@ -388,16 +387,12 @@ def test_patches_that_differ_in_comments_count_as_one(module_of):
 
 def test_tests_then_the_script_then_the_majority_choose(module_of):
     patches = module_of("workflow", "patches")
-    rows = [
-        ("a", "A", 0.5, 0),
-        ("b", "B", 0.0, 1),
-        ("c", "C", 0.0, 0),
-        ("d", "D", 0.0, 0),
-        ("e", "D", 0.0, 0),
-    ]
+    rows = [("a", "A", 0.5, 0), ("b", "B", 0.0, 1), ("b", "B", 0.0, 1), ("c", "C", 0.0, 0)]
+    rows += [("d", "D", 0.0, 0), ("e", "D", 0.0, 0)]
     candidates = [patches.Candidate(*row) for row in rows]
     assert patches.choose(candidates).state == "d"
-    assert patches.choose(candidates[:3]).state == "c"
+    assert patches.choose(candidates[:4]).state == "c"
+    assert patches.choose(candidates[1:3]).state == "b"
     assert patches.choose([]) is None
 
 

@@ -60,8 +60,8 @@ class Toolbox:
             return output + ("\nexit status %d" % status if status else "")
         except KeyError as error:
             return "error: the argument %s is missing" % error
-        except (OSError, ValueError, TypeError) as error:
-            return "error: %s" % error
+        except Exception as error:
+            return "error: %s: %s" % (type(error).__name__, error)
 
     def create(self, name, description, source):
         """Write a tool and check that it can be started."""

@@ -71,8 +71,8 @@ def perform(call, workdir, timeout_s):
         return output + ("\nexit status %d" % status if status else "")
     except KeyError as error:
         return "error: the argument %s is missing" % error
-    except (OSError, ValueError, TypeError) as error:
-        return "error: %s" % error
+    except Exception as error:
+        return "error: %s: %s" % (type(error).__name__, error)
 
 
 def work(model, messages, workdir, steps, tools=(BASH, EDIT), stop=lambda: False):

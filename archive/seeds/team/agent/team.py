@@ -13,8 +13,7 @@ STEPS = {"localise": 8, "edit": 24, "check": 8}
 EXPLORATION = 0.5
 
 
-class Report(NamedTuple("Report", [("role", str), ("member", str), ("text", str)])):
-    """What a member of a role said in the end."""
+Report = NamedTuple("Report", [("role", str), ("member", str), ("text", str)])
 
 
 class Bandit:
@@ -76,8 +75,6 @@ def solve(job, model):
 
 
 class Team:
-    """The work of a team on one job."""
-
     def __init__(self, job, model, workspace):
         self.job, self.model, self.workspace = job, model, workspace
         self.bandit, self.reports = Bandit(prompts.MEMBERS), []
@@ -94,13 +91,20 @@ class Team:
             state, (score, _) = self.workspace.save(), self.workspace.test(self.model.left_s())
             if role == "check":
                 self.credit(report, name, score)
-            elif role == "edit" and score < before:
-                print("the tests got worse: the change is taken back")
-                self.bandit.reward("edit", name, 0.0)
-                self.workspace.restore(self.best or self.workspace.start)
+            unhelpful = role == "check" and not self.passed and score <= before
+            if unhelpful or (role == "edit" and score < before):
+                self.undo(role, name)
             elif role == "edit" and not self.best:
                 self.best = state
         return False
+
+    def undo(self, role, name):
+        """Take a change back that did not help, and let the next editor know it."""
+        text = "This did not help and was taken back:\n" + self.workspace.diff(self.workspace.save())
+        self.reports.append(Report("undone", "", text))
+        self.workspace.restore(self.workspace.start)
+        if role == "edit":
+            self.bandit.reward(role, name, 0.0)
 
     def ask(self):
         """Ask the orchestrator what comes next."""
@@ -120,21 +124,18 @@ class Team:
         print("%s: %s" % (role, name))
         briefing = self.board() if self.reports else ""
         guidance = [prompts.ROLES[role], prompts.MEMBERS[role][name], instruction, briefing]
-        messages = [
-            {
-                "role": "system",
-                "content": prompts.system(self.job.get("kind"), "\n\n".join(guidance).strip()),
-            },
-            {"role": "user", "content": prompts.first_message(self.job)},
-        ]
+        system = prompts.system(self.job.get("kind"), "\n\n".join(text for text in guidance if text))
+        messages = [{"role": "system", "content": system}]
+        messages.append({"role": "user", "content": prompts.first_message(self.job)})
         tools = (BASH, EDIT) if role == "edit" else (BASH,)
-        work(self.model, messages, self.job["workdir"], STEPS[role], tools)
-        if role != "edit":
-            self.workspace.restore(state)
+        try:
+            work(self.model, messages, self.job["workdir"], STEPS[role], tools)
+        finally:
+            if role != "edit":
+                self.workspace.restore(state)
         said = [message["content"] for message in messages[2:] if message["role"] == "assistant"]
-        report = "\n".join(text for text in said[-3:] if text)[-MOST_REPORT:]
-        self.reports.append(Report(role, name, report))
-        return report, name
+        self.reports.append(Report(role, name, "\n".join(text for text in said[-3:] if text)[-MOST_REPORT:]))
+        return self.reports[-1].text, name
 
     def credit(self, report, checker, score):
         """Reward those who worked since the last check: tests and verdict for the editor, use for the others."""
@@ -143,12 +144,8 @@ class Team:
         self.passed = score == 1 and verdict is not False
         self.bandit.reward("check", checker, verdict is not None and verdict == (score == 1))
         diff = self.workspace.diff(self.workspace.save())
-        for role, name, text in self.last_workers():
+        ends = [at for at, last in enumerate(self.reports[:-1]) if last.role in ("check", "undone")]
+        for role, name, text in self.reports[ends[-1] + 1 if ends else 0 : -1]:
             self.bandit.reward(role, name, reward if role == "edit" else helped(text, diff))
         if diff and reward >= self.best_reward:
             self.best, self.best_reward = self.workspace.save(), reward
-
-    def last_workers(self):
-        """Return the reports since the check before this one."""
-        checks = [at for at, report in enumerate(self.reports[:-1]) if report.role == "check"]
-        return self.reports[(checks[-1] + 1 if checks else 0) : -1]

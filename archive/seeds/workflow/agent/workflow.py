@@ -14,7 +14,7 @@ MOST_EVIDENCE = 8000
 
 
 def solve(job, model):
-    """Work on a job; True if there is a patch."""
+    """Work on a job; True when the order is through, with a patch or without."""
     workspace = Workspace(job["workdir"])
     candidates, script = [], None
     try:
@@ -25,7 +25,7 @@ def solve(job, model):
             model.temperature = TEMPERATURE if number else 0.0
             candidate = repair(job, model, context, workspace, script)
             candidates += [candidate] if candidate else []
-        return bool(candidates)
+        return True
     finally:
         best = patches.choose(candidates)
         workspace.restore(best.state if best else workspace.start)
