@@ -136,7 +136,7 @@ def _list_dependencies(run: Run, seed: Mapping[str, str]) -> Iterator[Mapping[st
     yield {"name": f"seed agent {run.config.get('seed_agent', '')}".strip(), "digest": seed}
     if origin := load_origin(run.config, str(run.folder / "run.json")):
         yield {"name": "commit that the seed agent came from", "digest": {"gitCommit": origin.commit}}
-    for version in run.benchmarks():
+    for version in run.benchmarks() if "versions" in run.config else ():
         digest = {"sha256": data_of(version)} if data_of(version) != version else {}
         name = f"suite {run.settings().get('benchmark', '')}".strip()
         yield {"name": name, "digest": digest, "annotations": {"version": version}}
