@@ -256,7 +256,11 @@ async def _bisect_task(
         trial = LineageTrial(lineage, task, tries, judge_probe, [()] * len(lineage))
     else:
         criterion = f"task {task}"
-        request = _make_task_request(run, lineage, chosen, watcher)
+        contestants = [contestant_of(run, member) for member in lineage]
+        request = replace(make_request(run, contestants, chosen, watcher), prefix="bisect")
+        settings = request.settings
+        benchmark = open_suite(settings.benchmark, NoSandboxEngine(), settings.benchmarks, settings.grading)
+        select_tasks(benchmark, None, chosen.tasks, "task")
         verdicts = [None if chosen.model else run.tree.verdict(member.id, task) for member in lineage]
         earlier = [[_vote(verdict)] if verdict else [] for verdict in verdicts]
         trial = LineageTrial(lineage, task, tries, lambda done: _vote(done.verdict), earlier)
@@ -272,16 +276,6 @@ async def _bisect_task(
 
 def _vote(verdict: Verdict) -> Vote:
     return Vote.GOOD if verdict is Verdict.RESOLVED else Vote.BAD
-
-
-def _make_task_request(
-    run: Run, lineage: Sequence[Agent], chosen: EvaluationChoice, watcher: Watcher
-) -> EvaluationRequest:
-    request = make_request(run, [contestant_of(run, member) for member in lineage], chosen, watcher)
-    settings = request.settings
-    benchmark = open_suite(settings.benchmark, NoSandboxEngine(), settings.benchmarks, settings.grading)
-    select_tasks(benchmark, None, chosen.tasks, "task")
-    return replace(request, prefix="bisect")
 
 
 async def _bisect_command(

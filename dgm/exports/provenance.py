@@ -20,7 +20,6 @@ from dgm.analysis.accounts import Accounts
 from dgm.analysis.agents import trace_lineage
 from dgm.archive.run import Run, identity_of
 from dgm.benchmarks.grader_version import data_of
-from dgm.bounded_reading import parse_json
 from dgm.domain import Agent, Snapshot, Usage
 from dgm.errors import AgentFault
 from dgm.exports.files import new_file
@@ -29,7 +28,7 @@ from dgm.exports.scrub import LocalIdentity
 from dgm.meta.contract import read_contract
 from dgm.meta.seeds import load_origin
 from dgm.models.scripted import SCRIPTED
-from dgm.sandboxes.packages import LOCK
+from dgm.sandboxes.packages import read_lock
 from dgm.views.probes import AgentProbesView
 from dgm.views.run import models_of
 from dgm.views.values import TallyView
@@ -156,12 +155,16 @@ def describe_packages(run: Run, agent: Agent) -> dict[str, Any]:
     """
     source = run.repository.source(agent.commit)
     name = f"agent {agent.id} of {identity_of(run).run}"
+    locked = sorted({(package, str(entry.get("version", ""))) for package, entry in read_lock(source)})
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
         "version": 1,
         "metadata": {"component": {"type": "application", "name": name, "version": agent.commit}},
-        "components": [*_list_python_packages(source), *_list_npm_packages(source)],
+        "components": [
+            *_list_python_packages(source),
+            *(_component("npm", package, version) for package, version in locked),
+        ],
     }
 
 
@@ -176,18 +179,6 @@ def _list_python_packages(source: Snapshot) -> Iterator[dict[str, Any]]:
         version = next((version for version in exact if "*" not in version), "")
         properties = [{"name": "dgm:requirement", "value": text}]
         yield {**_component("pypi", requirement.name, version), "properties": properties}
-
-
-def _list_npm_packages(source: Snapshot) -> Iterator[dict[str, Any]]:
-    """Yield the packages of an agent's lock, without which none are installed."""
-    try:
-        packages = parse_json(source[LOCK].data.decode("utf-8"))["packages"]
-        versions = {
-            (path.rpartition("node_modules/")[2], str(packages[path]["version"])) for path in packages if path
-        }
-    except (KeyError, ValueError, AttributeError, TypeError):
-        return
-    yield from (_component("npm", name, version) for name, version in sorted(versions))
 
 
 def _component(kind: str, name: str, version: str) -> dict[str, Any]:

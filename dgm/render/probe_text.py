@@ -1,7 +1,7 @@
 """Probes and bisections on the terminal."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -12,9 +12,10 @@ from dgm.render import fmt
 from dgm.render.safe import one_line
 from dgm.views.bisection import BisectionView
 from dgm.views.probes import AgentProbesView, Outcome, ProbeRow, ProbeState, ProbeView
+from dgm.views.values import UsageView
 
 CELLS = 80
-STYLES = {
+STYLES: Mapping[str | None, str] = {
     ProbeState.PASSED: "green",
     ProbeState.FAILED: "bold red",
     Outcome.SAFE: "green",
@@ -31,18 +32,15 @@ def render_probes(view: ProbeView) -> RenderableType:
         parts.append(Text.assemble(f"agent {agent.agent}: ", state_text(agent)))
         table = Table.grid(padding=(0, 2))
         for row in sorted(agent.probes, key=lambda row: row.outcome is not Outcome.UNSAFE):
-            outcome = Text(
-                row.outcome or "not tried", STYLES.get(row.outcome, "dim") if row.outcome else "dim"
-            )
+            outcome = Text(row.outcome or "not tried", STYLES.get(row.outcome, "dim"))
             remark = "; ".join(filter(None, _iter_remarks(row)))
             table.add_row("", outcome, Text(one_line(row.probe, CELLS)), Text(remark))
         parts += [table] if agent.probes else []
-    parts.append(
-        Text(
-            f"recorded in {one_line(view.evaluation.folder, 500)}; {fmt.usage(view.evaluation.spend)}", "dim"
-        )
-    )
-    return Group(*parts)
+    return Group(*parts, _record_text(view.evaluation.folder, view.evaluation.spend))
+
+
+def _record_text(folder: str, spend: UsageView) -> Text:
+    return Text(f"recorded in {one_line(folder, 500)}; {fmt.usage(spend)}", "dim")
 
 
 def state_text(view: AgentProbesView) -> Text:
@@ -67,7 +65,7 @@ def render_bisection(view: BisectionView) -> RenderableType:
     """Return the attempts at the tried members of a lineage, and the first that fails; without its patch."""
     table = Table.grid(padding=(0, 2))
     for row in view.tried:
-        decision = Text(row.decision or "open", STYLES.get(row.decision, "dim") if row.decision else "dim")
+        decision = Text(row.decision or "open", STYLES.get(row.decision, "dim"))
         table.add_row("", f"agent {row.agent}", decision, Text(_count(row.attempts)))
     members = fmt.count(view.members, "agent")
     parts: list[RenderableType] = [
@@ -80,8 +78,7 @@ def render_bisection(view: BisectionView) -> RenderableType:
         parts.append(
             Text(f"not the only change: agent {others} contradicts it; this is one of several", "yellow")
         )
-    if view.folder:
-        parts.append(Text(f"recorded in {one_line(view.folder, 500)}; {fmt.usage(view.spend)}", "dim"))
+    parts += [_record_text(view.folder, view.spend)] if view.folder else []
     return Group(*parts)
 
 
