@@ -67,11 +67,7 @@ def describe_provenance(run: Run, agent: Agent, target: Path) -> dict[str, Any]:
         ArchiveCorrupt: the run is damaged.
     """
     lineage = trace_lineage(run.tree, agent.id)
-    trees = run.repository.trees_of([member.commit for member in lineage])
-    digests = [
-        {"gitCommit": member.commit, "gitTree": tree} for member, tree in zip(lineage, trees, strict=True)
-    ]
-    subject = [{"name": f"agent {agent.id}", "digest": digests[-1]}]
+    subject = [{"name": f"agent {agent.id}", "digest": _digest(run, agent)}]
     if target.is_file():
         digest = hashlib.sha256(target.read_bytes()).hexdigest()
         subject.insert(0, {"name": target.name, "digest": {"sha256": digest}})
@@ -88,13 +84,7 @@ def describe_provenance(run: Run, agent: Agent, target: Path) -> dict[str, Any]:
         "budget": settings.get("budget", {}),
     }
     members = [
-        {
-            "agent": member.id,
-            "operator": member.operator,
-            "digest": digest,
-            "parents": [run.tree.agents[parent].commit for parent in member.parents],
-        }
-        for member, digest in zip(lineage, digests, strict=True)
+        {"agent": member.id, "operator": member.operator, "gitCommit": member.commit} for member in lineage
     ]
     details = {
         "builder": {"id": BUILDER, "version": dict(run.config.get("versions", {}))},
@@ -125,15 +115,19 @@ def describe_provenance(run: Run, agent: Agent, target: Path) -> dict[str, Any]:
                 "buildType": BUILD,
                 "externalParameters": parameters,
                 "internalParameters": {"lineage": members},
-                "resolvedDependencies": list(_list_dependencies(run, digests[0])),
+                "resolvedDependencies": list(_list_dependencies(run, lineage[0])),
             },
             "runDetails": details,
         },
     }
 
 
-def _list_dependencies(run: Run, seed: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
-    yield {"name": f"seed agent {run.config.get('seed_agent', '')}".strip(), "digest": seed}
+def _digest(run: Run, agent: Agent) -> Mapping[str, str]:
+    return {"gitCommit": agent.commit, "gitTree": run.repository.tree_of(agent.commit)}
+
+
+def _list_dependencies(run: Run, seed: Agent) -> Iterator[Mapping[str, Any]]:
+    yield {"name": f"seed agent {run.config.get('seed_agent', '')}".strip(), "digest": _digest(run, seed)}
     if origin := load_origin(run.config, str(run.folder / "run.json")):
         yield {"name": "commit that the seed agent came from", "digest": {"gitCommit": origin.commit}}
     for version in run.benchmarks() if "versions" in run.config else ():

@@ -4,8 +4,8 @@ import pytest
 
 import dgm
 from dgm.analysis.agents import trace_lineage
-from dgm.api.bisecting import LineageTrial, judge_probe
 from dgm.api.evaluation_session import DONE
+from dgm.api.probing import LineageTrial, judge_probe
 from dgm.archive.run import Run
 from dgm.domain import AgentId, TaskId
 from dgm.errors import UserError
