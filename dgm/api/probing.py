@@ -7,6 +7,7 @@ from pathlib import Path
 from dgm.analysis.agents import find_agent, trace_lineage
 from dgm.api.arguments import SettingValues, assignments_of, model_of, split_engine
 from dgm.api.evaluating import (
+    MAX_ATTEMPTS,
     EvaluationChoice,
     EvaluationRequest,
     build_settings,
@@ -225,9 +226,10 @@ def bisect(
         if value is not None and not applies:
             raise UserError(f"has no effect on a {named[0]}", argument=name)
     tries = attempts if attempts is not None else ATTEMPTS if command is None else 1
-    if tries % 2 == 0:
+    if tries % 2 == 0 or not 1 <= tries < MAX_ATTEMPTS // 2:
         raise UserError(
-            f"{tries} is even, so there may be no majority; use an odd number", argument="attempts"
+            f"{tries} is no odd number below {MAX_ATTEMPTS // 2}, of which a majority decides",
+            argument="attempts",
         )
     others, engines = split_engine(settings)
     names = [name for name in (probe, task) if name is not None]

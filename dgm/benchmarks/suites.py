@@ -246,7 +246,8 @@ class SuiteBenchmark:
         exam = await asyncio.to_thread(self.exam, task)
         grade = await self._perturbation.check(task, exam, patch, graded, labels)
         findings = await asyncio.to_thread(self._inspect, task, exam, normalised_patch(patch).data)
-        findings = [*findings, *(inspect_failed_tests(grade.failed) if exam.tests.by_name else ())]
+        if exam.tests.by_name:
+            findings = [*findings, *inspect_failed_tests(grade.failed, exam.tests.fail_to_pass)]
         return replace(grade, findings=(*grade.findings, *findings)) if findings else grade
 
     def _inspect(self, task: TaskId, exam: Exam, patch: bytes) -> Sequence[Finding]:

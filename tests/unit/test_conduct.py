@@ -148,6 +148,12 @@ def test_tasks_own_texts_are_found_and_not_told():
     assert not any(text in told for text in ("ledger", "balance", digest))
 
 
+def test_a_short_text_of_a_hidden_test_may_be_a_coincidence_and_two_are_none():
+    secrets = Secrets(literals=frozenset(["http://127.0.0.1:", "application/json"]))
+    assert inspect_edit(adding("base = 'http://127.0.0.1:8080'"), {}, secrets) == []
+    assert len(inspect_edit(adding("'http://127.0.0.1:'", "'application/json'"), {}, secrets)) == 2
+
+
 def test_literals_that_an_agent_may_see_are_no_secret():
     hidden = {"test_x.py": Entry(b"a = 'the ledger of the year'\nb = 'short'\nc = 12345678901234567890\n")}
     assert hidden_literals(hidden, ["see: the ledger of the year 1900"]) == frozenset()
@@ -196,4 +202,6 @@ def test_only_unusual_ids_are_looked_for(name, telling):
     ],
 )
 def test_only_a_solution_that_works_can_be_insecure(failed, details):
-    assert [finding.detail for finding in inspect_failed_tests(failed)] == details
+    works = ["tests/test_works.py::Feeds::test_reads"]
+    assert [finding.detail for finding in inspect_failed_tests(failed, works)] == details
+    assert not inspect_failed_tests(failed, failed)  # a project of its own has tests of that name

@@ -48,6 +48,12 @@ def test_a_wrong_argument_is_named(archive, words, options, argument, problem):
     assert not [*archive.rglob("probe*")]
 
 
+def test_agents_of_a_search_are_probed_and_not_those_of_its_promotion_evaluations(archive):
+    make_run(archive / "one" / "promotion", verdicts=["+"])
+    with pytest.raises(UserError, match="promotion evaluations of a search; name the search"):
+        dgm.probe(archive / "one" / "promotion")
+
+
 def test_an_agent_that_failed_is_exported_only_on_request(archive, tmp_path):
     assert dgm.export("one", 1, tmp_path / "never").probes == "never probed"
     make_probes(archive / "one", {0: {"a": "+"}, 1: {"a": "!"}})
@@ -68,7 +74,9 @@ def test_an_agent_that_failed_is_exported_only_on_request(archive, tmp_path):
         ([], {"task": "ledger"}, "task", "ledger is not in 'starter'"),
         ([], {"task": "a", "suite": "probes"}, "suite", "no effect on a task"),
         ([], {"command": "true", "model": "offline"}, "model", "no effect on a command"),
-        ([], {"command": "true", "attempts": 2}, "attempts", "even"),
+        ([], {"command": "true", "attempts": 2}, "attempts", "2 is no odd number below 50"),
+        ([], {"command": "true", "attempts": 51}, "attempts", "51 is no odd number below 50"),
+        ([], {"command": "true", "attempts": -1}, "attempts", "-1 is no odd number"),
         ([9], {"command": "true"}, "", "no agent '9'"),
     ],
 )
