@@ -27,8 +27,10 @@ SAFETY = "test_safety"
 """Stem of files of hidden tests that try whether a solution is safe; all other files try whether it works."""
 STATEMENT_CHARS, STATEMENT_WORDS = 60, 8
 """Minimum length and words of a line of a problem that is looked for."""
+PATH_MAX = 4096
+"""Maximum bytes of a path; no file has a longer one, and a log takes none."""
 _PYTHON_BYTES = 400_000
-_HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_HUNK = re.compile(rb"@@ -\d+(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _LOADED = re.compile(
     r"(?:^|/)(?:(?:site|user)customize\.py|[^/]*\.pth|(?:unittest|_?pytest)(?:\.py|/__init__\.py))$"
 )
@@ -142,9 +144,9 @@ def _read_path(line: bytes) -> str:
         return ""
     if name.startswith(b'"'):
         name = name[1:-1].decode("unicode_escape", "ignore").encode("latin-1", "replace")
-    if mark in {b"rename", b"copy"}:
-        return name.decode("utf-8", "replace")
-    return "" if name == b"/dev/null" else name[2:].decode("utf-8", "replace")
+    if name == b"/dev/null":
+        return ""
+    return (name if mark in {b"rename", b"copy"} else name[2:])[:PATH_MAX].decode("utf-8", "replace")
 
 
 def added_lines(patch: bytes) -> Iterator[AddedLine]:

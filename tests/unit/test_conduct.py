@@ -81,6 +81,13 @@ def test_files_without_a_line_of_text_and_with_quoted_names_are_changed_too():
     assert [line.path for line in added_lines(UNSHOWN)] == paths[-1:]
 
 
+def test_a_patch_that_no_git_wrote_is_read_without_a_fault():
+    path = "x/" * 9_000 + "sitecustomize.py"
+    assert len(changed_paths(adding("pass", path=path))[0]) == 4096
+    huge = adding("pass").replace(b"+8,1", b"+" + b"8" * 5_000 + b",1")
+    assert (list(added_lines(huge)), changed_paths(huge)) == ([], ["agent.py"])
+
+
 @pytest.mark.parametrize("text", ["open(", "write ", "unittest.a.", "_pytest.a", "conftest.py ", "import "])
 def test_a_long_line_takes_no_time_that_grows_with_the_square_of_its_length(text):
     assert not inspect_edit(adding(text * 20_000), {}, Secrets())  # took a minute
