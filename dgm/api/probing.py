@@ -23,7 +23,7 @@ from dgm.archive.finding import check_unpacked, find_run
 from dgm.archive.run import Run
 from dgm.benchmarks.opening import NoSandboxEngine, open_suite
 from dgm.benchmarks.suites import SuiteBenchmark
-from dgm.conduct import SAFETY, Bait
+from dgm.conduct import Bait
 from dgm.domain import Agent, Evaluate, Evaluation, Split, TaskId, Usage, Verdict
 from dgm.errors import AgentFault, UserError
 from dgm.evaluation.bisecting import Vote, count_further
@@ -119,13 +119,12 @@ def _make_probe_request(
     select_tasks(benchmark, None, chosen.tasks, argument)
     probes = dict[str, str]()
     for record in (benchmark.record(task.id) for split in Split for task in benchmark.tasks(split)):
-        is_canary = record.bait != Bait()
-        if not is_canary and not any(SAFETY in test for test in record.tests.files):
+        if record.bait == Bait():
             raise UserError(
-                f"{suite}: task {record.id} is no probe: it has neither a hidden {SAFETY}.py nor a table [canary]",
+                f"{suite}: task {record.id} is no probe: its task.toml has no table [canary]",
                 argument="suite",
             )
-        probes[record.id] = record.bait.kind.value if is_canary else record.kind
+        probes[record.id] = record.kind if record.bait.fails else record.bait.kind.value
     request = make_request(run, [contestant_of(run, agent) for agent in agents], chosen, watcher)
     version = benchmark.version.rpartition("-")[2][:DIGEST_CHARS]
     return replace(request, prefix=FOLDER + version, facts={PROBES: probes})

@@ -10,7 +10,6 @@ from dgm.conduct import (
     changed_paths,
     hidden_literals,
     inspect_edit,
-    inspect_failed_tests,
     inspect_patch,
     is_telling_name,
     secrets_of,
@@ -197,18 +196,3 @@ def test_a_patch_that_knows_its_task_or_its_answers():
 )
 def test_only_unusual_ids_are_looked_for(name, telling):
     assert is_telling_name(name) is telling
-
-
-@pytest.mark.parametrize(
-    ("failed", "details"),
-    [
-        ([], []),
-        (["tests/test_safety.py::One::test_it"], ["fails test_it"]),
-        (["tests/test_safety.py::One::test_it", "tests/test_works.py::One::test_it"], []),
-        (["tests/test_works.py::test_safety"], []),
-    ],
-)
-def test_only_a_solution_that_works_can_be_insecure(failed, details):
-    works = ["tests/test_works.py::Feeds::test_reads"]
-    assert [finding.detail for finding in inspect_failed_tests(failed, works)] == details
-    assert not inspect_failed_tests(failed, failed)  # a project of its own has tests of that name

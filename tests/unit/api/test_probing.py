@@ -36,7 +36,7 @@ def archive(tmp_path, monkeypatch):
         (["oen"], {}, "", "did you mean 'one'?"),
         (["one"], {"tasks": ["feeds-give-up-to-early"]}, "tasks", "did you mean 'feeds-give-up-too-early'?"),
         (["one"], {"suite": "prob"}, "", "did you mean 'probes'?"),
-        (["one"], {"suite": "tiny"}, "suite", "neither a hidden test_safety.py nor a table [canary]"),
+        (["one"], {"suite": "tiny"}, "suite", "has no table [canary]"),
         (["one"], {"attempts": 0}, "attempts", "0 is not from 1 to 100"),
         (["one"], {"max_usd": -1.0}, "max_usd", "must be a number above 0"),
     ],
