@@ -82,8 +82,15 @@ def describe_provenance(run: Run, agent: Agent, target: Path) -> dict[str, Any]:
         "randomSeed": identity.seed,
         "budget": settings.get("budget", {}),
     }
+    agents = run.tree.agents
     members = [
-        {"agent": member.id, "operator": member.operator, "gitCommit": member.commit} for member in lineage
+        {
+            "agent": member.id,
+            "operator": member.operator,
+            "gitCommit": member.commit,
+            "parents": [agents[parent].commit for parent in member.parents],
+        }
+        for member in lineage
     ]
     details = {
         "builder": {"id": BUILDER, "version": dict(run.config.get("versions", {}))},

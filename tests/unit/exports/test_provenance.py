@@ -65,6 +65,7 @@ def test_the_statement_names_what_was_evolved_from_what(archive, tmp_path):
     definition, details = (statement["predicate"][name] for name in ("buildDefinition", "runDetails"))
     first, second = definition["internalParameters"]["lineage"]
     assert (second["operator"], second["gitCommit"]) == ("self-edit", subject["digest"]["gitCommit"])
+    assert (first["parents"], second["parents"]) == ([], [first["gitCommit"]])
     assert first["gitCommit"] == definition["resolvedDependencies"][0]["digest"]["gitCommit"]
     assert definition["externalParameters"]["models"]["solve"] == "offline"
     assert definition["resolvedDependencies"][-1]["digest"] == {"sha256": "5" * 64}
