@@ -223,7 +223,7 @@ class FindingKind(StrEnum):
     CANARY = "canary-taken"
     """An agent took the bait of a canary task."""
     INSECURE = "insecure-code"
-    """A patch that solves its task fails hidden tests of safety."""
+    """A patch that works fails the hidden tests of its safety."""
 
 
 @dataclass(frozen=True, slots=True)

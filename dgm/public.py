@@ -4,7 +4,6 @@ from dgm.api.ablating import agent_ablate as agent_ablate
 from dgm.api.arguments import Budget as Budget
 from dgm.api.batching import BatchView as BatchView
 from dgm.api.batching import evolve_batch as evolve_batch
-from dgm.api.bisecting import bisect as bisect
 from dgm.api.control import approve as approve
 from dgm.api.control import stop as stop
 from dgm.api.evaluating import evaluate as evaluate
@@ -16,6 +15,7 @@ from dgm.api.machine import settings as settings
 from dgm.api.mining import benchmark_mine as benchmark_mine
 from dgm.api.own_agent import agent_check as agent_check
 from dgm.api.own_agent import agent_init as agent_init
+from dgm.api.probing import bisect as bisect
 from dgm.api.probing import probe as probe
 from dgm.api.promotion import promote as promote
 from dgm.api.report import report as report

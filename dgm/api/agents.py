@@ -81,22 +81,10 @@ class RunAgent:
         return AgentTaskView.load(self.run, self.agent, task)
 
     def export(
-        self,
-        target: str | Path,
-        *,
-        what: str | None = None,
-        evaluation: str | None = None,
-        allow_failed_probes: bool = False,
+        self, target: str | Path, *, what: str | None = None, evaluation: str | None = None
     ) -> Exported:
         """Write the agent to a new file or folder; the arguments are those of ``dgm.export``."""
-        return export(
-            self.run.folder,
-            self.id,
-            target,
-            what=what,
-            evaluation=evaluation,
-            allow_failed_probes=allow_failed_probes,
-        )
+        return export(self.run.folder, self.id, target, what=what, evaluation=evaluation)
 
 
 def number_of(run: Run, agent: int) -> AgentId:

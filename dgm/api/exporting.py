@@ -189,7 +189,14 @@ def _export_content(
             table = SPEND if content is Content.SPEND else EVALUATIONS
             counts = {"rows": write_table(run, table, target)}
         case ((Content.SOURCE | Content.PATCH), Agent()):
-            probes = _check_probes(run, wanted, allow=allow_failed_probes)
+            view = AgentProbesView.load(run, wanted)
+            if view.failed and not allow_failed_probes:
+                raise UserError(
+                    f"agent {wanted.id} of {run.name} failed the probes {', '.join(view.failed)}: its solutions work "
+                    "and are insecure; set this to export it nevertheless",
+                    argument="allow_failed_probes",
+                )
+            probes = view.state
             with new_documents(run, wanted, target) as documents:
                 counts = (
                     write_source(run, wanted, target)
@@ -211,22 +218,6 @@ def _export_content(
         probes=probes,
         documents=tuple(map(str, documents)),
     )
-
-
-def _check_probes(run: Run, agent: Agent, *, allow: bool) -> str:
-    """Return the state of an agent's probes.
-
-    Raises:
-        UserError: it failed one, and ``allow`` is not set.
-    """
-    view = AgentProbesView.load(run, agent)
-    if view.failed and not allow:
-        raise UserError(
-            f"agent {agent.id} of {run.name} failed the probes {', '.join(view.failed)}: its solutions work and are "
-            "insecure; set this to export it nevertheless",
-            argument="allow_failed_probes",
-        )
-    return view.state
 
 
 def _unpack(file: Path, target: Path) -> Exported:

@@ -10,9 +10,9 @@ from dgm.api.running import run_session
 from dgm.api.watcher import OnEvent, Watcher
 from dgm.archive.durable import write_durably
 from dgm.archive.finding import check_unpacked, find_run
-from dgm.archive.run import Run
+from dgm.archive.run import INNER_RUNS, Run
 from dgm.errors import UserError
-from dgm.evaluation.control import FOLDER, MAX_ATTEMPTS
+from dgm.evaluation.control import MAX_ATTEMPTS
 from dgm.views.comparison import ComparisonView, find_runs
 from dgm.views.report import EndingView, ReportView
 
@@ -138,12 +138,11 @@ def check_is_search(run: Run) -> None:
     """Check that a run is a search with an agent.
 
     Raises:
-        UserError: it has no agent yet, or is the holdout evaluation of a search.
+        UserError: it has no agent yet, or is a holdout or promotion evaluation of a search.
     """
-    if run.folder.name == FOLDER and (run.folder.parent / "run.json").exists():
-        raise UserError(
-            f"{run.folder}: holdout evaluations of a search; name the search, {run.folder.parent}"
-        )
+    kind = run.folder.name
+    if kind in INNER_RUNS and (run.folder.parent / "run.json").exists():
+        raise UserError(f"{run.folder}: {kind} evaluations of a search; name the search, {run.folder.parent}")
     if not run.tree.agents:
         raise UserError(f"run {run.name} has no agent yet; wait until its seed is born")
 

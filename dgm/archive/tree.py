@@ -171,6 +171,9 @@ class Watch:
     """Unix time at which the last session began; 0 before the first event."""
     last: float = 0.0
     """Unix time of the last event; 0 before the first one."""
+    promoting: float = 0.0
+    """The part of ``seconds`` in which rounds of promotion were performed."""
+    _promotes: bool = False
     _closed: float = 0.0
 
     @property
@@ -189,9 +192,13 @@ class Watch:
         If the clock was set back, no time is subtracted.
         """
         if isinstance(recorded.event, PROMOTION_EVENTS):
+            self._promotes = True
             return
         if not self.began:
             self.began = recorded.at
+        if self._promotes:
+            self.promoting += max(0.0, recorded.at - self.last)
+            self._promotes = False
         self.last = max(self.last, recorded.at)
 
 
@@ -535,6 +542,11 @@ class Tree:
     def spend_of(self, action: ActionId) -> Usage:
         """Return the usage of one action's model calls over all its tries."""
         return self.model_calls.of(action)
+
+    @property
+    def promotion_seconds(self) -> float:
+        """The part of ``wall_seconds`` that rounds of promotion took; policies leave it out."""
+        return self._watch.promoting
 
     @property
     def wall_seconds(self) -> float:

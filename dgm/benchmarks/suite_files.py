@@ -157,10 +157,10 @@ def _read_bait(table: Table) -> Bait:
         return Bait()
     inner = table.table("canary")
     kind = FindingKind(inner.choice("kind", [kind.value for kind in FindingKind], FindingKind.CANARY.value))
-    bait = Bait(kind, *(inner.texts(key, ()) for key in ("touches", "contains", "reads", "models")))
+    bait = Bait(kind, *(inner.texts(key, ()) for key in ("touches", "contains", "reads", "models", "fails")))
     inner.end()
     if bait == Bait(kind):
-        raise table.fail("canary", "says of no bait: touches, contains, reads or models")
+        raise table.fail("canary", "says of no bait: touches, contains, reads, models or fails")
     for key in ("contains", "reads"):
         if short := next((text for text in getattr(bait, key) if len(text) < MARK_CHARS), ""):
             raise inner.fail(

@@ -2,7 +2,7 @@
 
 import sys
 
-from dgm.api.bisecting import bisect as bisect_lineage
+from dgm.api.probing import bisect as bisect_lineage
 from dgm.api.probing import probe as probe_agents
 from dgm.cli.app import derive
 from dgm.cli.output import print_view, show_patch

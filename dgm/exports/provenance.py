@@ -20,7 +20,6 @@ from dgm.analysis.accounts import Accounts
 from dgm.analysis.agents import trace_lineage
 from dgm.archive.run import Run, identity_of
 from dgm.benchmarks.grader_version import data_of
-from dgm.bounded_reading import parse_json
 from dgm.domain import Agent, Snapshot, Usage
 from dgm.errors import AgentFault
 from dgm.exports.files import new_file
@@ -29,7 +28,7 @@ from dgm.exports.scrub import LocalIdentity
 from dgm.meta.contract import read_contract
 from dgm.meta.seeds import load_origin
 from dgm.models.scripted import SCRIPTED
-from dgm.sandboxes.packages import LOCK
+from dgm.sandboxes.packages import read_lock
 from dgm.views.probes import AgentProbesView
 from dgm.views.run import models_of
 from dgm.views.values import TallyView
@@ -67,11 +66,7 @@ def describe_provenance(run: Run, agent: Agent, target: Path) -> dict[str, Any]:
         ArchiveCorrupt: the run is damaged.
     """
     lineage = trace_lineage(run.tree, agent.id)
-    trees = run.repository.trees_of([member.commit for member in lineage])
-    digests = [
-        {"gitCommit": member.commit, "gitTree": tree} for member, tree in zip(lineage, trees, strict=True)
-    ]
-    subject = [{"name": f"agent {agent.id}", "digest": digests[-1]}]
+    subject = [{"name": f"agent {agent.id}", "digest": _digest(run, agent)}]
     if target.is_file():
         digest = hashlib.sha256(target.read_bytes()).hexdigest()
         subject.insert(0, {"name": target.name, "digest": {"sha256": digest}})
@@ -88,13 +83,7 @@ def describe_provenance(run: Run, agent: Agent, target: Path) -> dict[str, Any]:
         "budget": settings.get("budget", {}),
     }
     members = [
-        {
-            "agent": member.id,
-            "operator": member.operator,
-            "digest": digest,
-            "parents": [run.tree.agents[parent].commit for parent in member.parents],
-        }
-        for member, digest in zip(lineage, digests, strict=True)
+        {"agent": member.id, "operator": member.operator, "gitCommit": member.commit} for member in lineage
     ]
     details = {
         "builder": {"id": BUILDER, "version": dict(run.config.get("versions", {}))},
@@ -125,15 +114,19 @@ def describe_provenance(run: Run, agent: Agent, target: Path) -> dict[str, Any]:
                 "buildType": BUILD,
                 "externalParameters": parameters,
                 "internalParameters": {"lineage": members},
-                "resolvedDependencies": list(_list_dependencies(run, digests[0])),
+                "resolvedDependencies": list(_list_dependencies(run, lineage[0])),
             },
             "runDetails": details,
         },
     }
 
 
-def _list_dependencies(run: Run, seed: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
-    yield {"name": f"seed agent {run.config.get('seed_agent', '')}".strip(), "digest": seed}
+def _digest(run: Run, agent: Agent) -> Mapping[str, str]:
+    return {"gitCommit": agent.commit, "gitTree": run.repository.tree_of(agent.commit)}
+
+
+def _list_dependencies(run: Run, seed: Agent) -> Iterator[Mapping[str, Any]]:
+    yield {"name": f"seed agent {run.config.get('seed_agent', '')}".strip(), "digest": _digest(run, seed)}
     if origin := load_origin(run.config, str(run.folder / "run.json")):
         yield {"name": "commit that the seed agent came from", "digest": {"gitCommit": origin.commit}}
     for version in run.benchmarks() if "versions" in run.config else ():
@@ -162,12 +155,16 @@ def describe_packages(run: Run, agent: Agent) -> dict[str, Any]:
     """
     source = run.repository.source(agent.commit)
     name = f"agent {agent.id} of {identity_of(run).run}"
+    locked = sorted({(package, str(entry.get("version", ""))) for package, entry in read_lock(source)})
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
         "version": 1,
         "metadata": {"component": {"type": "application", "name": name, "version": agent.commit}},
-        "components": [*_list_python_packages(source), *_list_npm_packages(source)],
+        "components": [
+            *_list_python_packages(source),
+            *(_component("npm", package, version) for package, version in locked),
+        ],
     }
 
 
@@ -182,18 +179,6 @@ def _list_python_packages(source: Snapshot) -> Iterator[dict[str, Any]]:
         version = next((version for version in exact if "*" not in version), "")
         properties = [{"name": "dgm:requirement", "value": text}]
         yield {**_component("pypi", requirement.name, version), "properties": properties}
-
-
-def _list_npm_packages(source: Snapshot) -> Iterator[dict[str, Any]]:
-    """Yield the packages of an agent's lock, without which none are installed."""
-    try:
-        packages = parse_json(source[LOCK].data.decode("utf-8"))["packages"]
-        versions = {
-            (path.rpartition("node_modules/")[2], str(packages[path]["version"])) for path in packages if path
-        }
-    except (KeyError, ValueError, AttributeError, TypeError):
-        return
-    yield from (_component("npm", name, version) for name, version in sorted(versions))
 
 
 def _component(kind: str, name: str, version: str) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def evaluations_left(tree: Tree) -> float | None:
 def share_left(tree: Tree) -> float:
     """Return the smallest remaining share of all budgets, from 1.0 down to 0.0; 1.0 where there is no budget.
 
-    The money and tokens of promotion evaluations are left out: they tell of tasks that no policy may learn from.
+    The money, tokens and time of promotion evaluations are left out: they tell of tasks that no policy may learn from.
     """
     budget = tree.budget
     remaining = evaluations_left(tree)
@@ -96,7 +96,7 @@ def share_left(tree: Tree) -> float:
     for used, limit in (
         (tree.spend.usd - tree.promotion_spend.usd, budget.usd),
         (tree.spend.tokens - tree.promotion_spend.tokens, budget.tokens),
-        (tree.wall_seconds, budget.seconds),
+        (tree.wall_seconds - tree.promotion_seconds, budget.seconds),
     ):
         if limit is not None:
             shares.append(max(1.0 - used / limit, 0.0))

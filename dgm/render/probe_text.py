@@ -1,7 +1,7 @@
 """Probes and bisections on the terminal."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -12,9 +12,10 @@ from dgm.render import fmt
 from dgm.render.safe import one_line
 from dgm.views.bisection import BisectionView
 from dgm.views.probes import AgentProbesView, Outcome, ProbeRow, ProbeState, ProbeView
+from dgm.views.values import UsageView
 
 CELLS = 80
-STYLES = {
+STYLES: Mapping[str | None, str] = {
     ProbeState.PASSED: "green",
     ProbeState.FAILED: "bold red",
     Outcome.SAFE: "green",
@@ -31,43 +32,41 @@ def render_probes(view: ProbeView) -> RenderableType:
         parts.append(Text.assemble(f"agent {agent.agent}: ", state_text(agent)))
         table = Table.grid(padding=(0, 2))
         for row in sorted(agent.probes, key=lambda row: row.outcome is not Outcome.UNSAFE):
-            outcome = Text(
-                row.outcome or "not tried", STYLES.get(row.outcome, "dim") if row.outcome else "dim"
-            )
+            outcome = Text(row.outcome or "not tried", STYLES.get(row.outcome, "dim"))
             remark = "; ".join(filter(None, _iter_remarks(row)))
             table.add_row("", outcome, Text(one_line(row.probe, CELLS)), Text(remark))
         parts += [table] if agent.probes else []
-    parts.append(
-        Text(
-            f"recorded in {one_line(view.evaluation.folder, 500)}; {fmt.usage(view.evaluation.spend)}", "dim"
-        )
-    )
-    return Group(*parts)
+    return Group(*parts, _record_text(view.evaluation.folder, view.evaluation.spend))
+
+
+def _record_text(folder: str, spend: UsageView) -> Text:
+    return Text(f"recorded in {one_line(folder, 500)}; {fmt.usage(spend)}", "dim")
 
 
 def state_text(view: AgentProbesView) -> Text:
     """Return the state of an agent's probes with its counts, such as ``passed (7 safe, 1 no answer)``."""
-    counts = Counter(row.outcome or "not tried" for row in view.probes)
-    details = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
+    details = _count(row.outcome or "not tried" for row in view.probes)
     return Text(f"{view.state} ({details})" if details else view.state, STYLES.get(view.state, "yellow"))
 
 
 def _iter_remarks(row: ProbeRow) -> Iterator[str]:
     yield one_line(row.looks_for, CELLS)
-    if (tried := row.safe + row.unsafe + row.no_answer) > 1:
-        yield f"{row.unsafe} unsafe, {row.safe} safe, {row.no_answer} without an answer of {tried} attempts"
+    if len(row.attempts) > 1:
+        yield _count(row.attempts)
     if row.findings:
         yield fmt.listing([one_line(finding.detail, CELLS) for finding in row.findings], 5)
+
+
+def _count(results: Iterable[str]) -> str:
+    return ", ".join(f"{count} {result}" for result, count in Counter(results).items())
 
 
 def render_bisection(view: BisectionView) -> RenderableType:
     """Return the attempts at the tried members of a lineage, and the first that fails; without its patch."""
     table = Table.grid(padding=(0, 2))
     for row in view.tried:
-        counts = ((row.passes, "passed"), (row.fails, "failed"), (row.no_answer, "without an answer"))
-        tries = ", ".join(f"{count} {word}" for count, word in counts if count)
-        decision = Text(row.decision or "open", STYLES.get(row.decision, "dim") if row.decision else "dim")
-        table.add_row("", f"agent {row.agent}", decision, Text(tries))
+        decision = Text(row.decision or "open", STYLES.get(row.decision, "dim"))
+        table.add_row("", f"agent {row.agent}", decision, Text(_count(row.attempts)))
     members = fmt.count(view.members, "agent")
     parts: list[RenderableType] = [
         Text(f"{members} in the lineage of agent {view.agent}; {one_line(view.criterion, CELLS)}"),
@@ -79,10 +78,7 @@ def render_bisection(view: BisectionView) -> RenderableType:
         parts.append(
             Text(f"not the only change: agent {others} contradicts it; this is one of several", "yellow")
         )
-    if view.ending is Ending.FOUND:
-        parts.append(Text(f"its rationale: {one_line(view.rationale, 300)}"))
-    if view.folder:
-        parts.append(Text(f"recorded in {one_line(view.folder, 500)}; {fmt.usage(view.spend)}", "dim"))
+    parts += [_record_text(view.folder, view.spend)] if view.folder else []
     return Group(*parts)
 
 

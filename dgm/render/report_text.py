@@ -37,7 +37,7 @@ def render_report(view: ReportView) -> RenderableType:
     rows = [
         *_search_rows(view),
         *_holdout_rows(view),
-        *([("probes", probes_text(view))] if not view.simulated else []),
+        *([] if view.simulated else [("probes", probes_text(view))]),
         *_operator_rows(view),
         *_spend_rows(view),
     ]

@@ -10,9 +10,10 @@ import json
 import platform
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
+from typing import Any
 
 from dgm.bounded_reading import parse_json, plain_requirement
 from dgm.domain import Entry, Snapshot
@@ -234,12 +235,16 @@ def drop_missing_options(data: bytes) -> bytes:
 
 def find_install_scripts(source: Snapshot) -> list[str]:
     """Return the names of the packages in an agent's lock that have install scripts, which dgm does not run."""
+    return sorted({name for name, package in read_lock(source) if package.get("hasInstallScript")})
+
+
+def read_lock(source: Snapshot) -> Sequence[tuple[str, Mapping[str, Any]]]:
+    """Return the name and the entry of each package in an agent's lock; nothing without a lock that can be read."""
     try:
         packages = parse_json(source[LOCK].data.decode("utf-8"))["packages"]
-        paths = [path for path, package in packages.items() if path and package.get("hasInstallScript")]
+        return [(path.rpartition(f"{MODULES}/")[2], dict(packages[path])) for path in packages if path]
     except (KeyError, ValueError, AttributeError, TypeError):
         return []
-    return sorted({path.rpartition(f"{MODULES}/")[2] for path in paths})
 
 
 def first_error(output: str) -> str:

@@ -17,14 +17,10 @@ class TriedMember(View):
     """One agent of the lineage with its attempts."""
 
     agent: int
-    passes: int
-    """Attempts that pass."""
-    fails: int
-    """Attempts that fail."""
-    no_answer: int
-    """Attempts that say nothing."""
+    attempts: tuple[Vote, ...]
+    """The result of each attempt: ``passes``, ``fails``, ``no answer``."""
     decision: Vote | None
-    """``passes``, ``fails``, ``no answer``; None while it is open."""
+    """That of their majority; None while it is open."""
 
 
 class BisectionView(View):
@@ -47,8 +43,6 @@ class BisectionView(View):
     """Members between the two, without an answer."""
     contradictions: tuple[int, ...]
     """Members that contradict a single change: they fail before it, or pass after it."""
-    rationale: str
-    """Why the first failing member was made."""
     patch: str
     """What it changed against the last passing member."""
     folder: str | None
@@ -81,13 +75,7 @@ class BisectionView(View):
             criterion=criterion,
             members=len(lineage),
             tried=tuple(
-                TriedMember(
-                    agent=member.id,
-                    passes=tries.count(Vote.GOOD),
-                    fails=tries.count(Vote.BAD),
-                    no_answer=tries.count(Vote.NONE),
-                    decision=state.decided.get(number),
-                )
+                TriedMember(agent=member.id, attempts=tuple(tries), decision=state.decided.get(number))
                 for number, (member, tries) in enumerate(zip(lineage, votes, strict=True))
                 if tries
             ),
@@ -96,7 +84,6 @@ class BisectionView(View):
             first_failing=first.id if is_found else None,
             between=tuple(member.id for member in between) if is_found else (),
             contradictions=tuple(lineage[number].id for number in state.contradictions) if is_found else (),
-            rationale=first.rationale if is_found else "",
             patch=decode(run.repository.diff(last.commit, first.commit)) if is_found else "",
             folder=str(folder) if folder else None,
             spend=UsageView.of(spend),

@@ -4,8 +4,8 @@ import pytest
 
 import dgm
 from dgm.analysis.agents import trace_lineage
-from dgm.api.bisecting import LineageTrial, judge_probe
 from dgm.api.evaluation_session import DONE
+from dgm.api.probing import LineageTrial, judge_probe
 from dgm.archive.run import Run
 from dgm.domain import AgentId, TaskId
 from dgm.errors import UserError
@@ -36,7 +36,7 @@ def archive(tmp_path, monkeypatch):
         (["oen"], {}, "", "did you mean 'one'?"),
         (["one"], {"tasks": ["feeds-give-up-to-early"]}, "tasks", "did you mean 'feeds-give-up-too-early'?"),
         (["one"], {"suite": "prob"}, "", "did you mean 'probes'?"),
-        (["one"], {"suite": "tiny"}, "suite", "neither a hidden test_safety.py nor a table [canary]"),
+        (["one"], {"suite": "tiny"}, "suite", "has no table [canary]"),
         (["one"], {"attempts": 0}, "attempts", "0 is not from 1 to 100"),
         (["one"], {"max_usd": -1.0}, "max_usd", "must be a number above 0"),
     ],
@@ -46,6 +46,12 @@ def test_a_wrong_argument_is_named(archive, words, options, argument, problem):
         dgm.probe(*words, **options)
     assert (refused.value.argument, problem in refused.value.problem) == (argument, True), refused.value
     assert not [*archive.rglob("probe*")]
+
+
+def test_agents_of_a_search_are_probed_and_not_those_of_its_promotion_evaluations(archive):
+    make_run(archive / "one" / "promotion", verdicts=["+"])
+    with pytest.raises(UserError, match="promotion evaluations of a search; name the search"):
+        dgm.probe(archive / "one" / "promotion")
 
 
 def test_an_agent_that_failed_is_exported_only_on_request(archive, tmp_path):
@@ -68,7 +74,9 @@ def test_an_agent_that_failed_is_exported_only_on_request(archive, tmp_path):
         ([], {"task": "ledger"}, "task", "ledger is not in 'starter'"),
         ([], {"task": "a", "suite": "probes"}, "suite", "no effect on a task"),
         ([], {"command": "true", "model": "offline"}, "model", "no effect on a command"),
-        ([], {"command": "true", "attempts": 2}, "attempts", "even"),
+        ([], {"command": "true", "attempts": 2}, "attempts", "2 is no odd number below 50"),
+        ([], {"command": "true", "attempts": 51}, "attempts", "51 is no odd number below 50"),
+        ([], {"command": "true", "attempts": -1}, "attempts", "-1 is no odd number"),
         ([9], {"command": "true"}, "", "no agent '9'"),
     ],
 )

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dgm.archive.events import PromotionDecided, PromotionSpent, PromotionStarted
-from dgm.domain import Budget, Usage
+from dgm.archive.events import PromotionDecided, PromotionSpent, PromotionStarted, RunStarted
+from dgm.domain import SEED, AgentId, Budget, Usage
 from dgm.errors import ArchiveCorrupt
 from dgm.evaluation.promotion import choose_accepted, choose_candidates, level_of
 from dgm.policies.limits import share_left
@@ -97,3 +97,18 @@ def test_promotion_counts_in_the_spend_but_not_in_what_policies_see_nor_in_the_t
     assert (log.tree.spend.usd, log.tree.promotion_spend.usd) == (4.0, 4.0)
     assert share_left(log.tree) == 1.0
     assert log.tree.wall_seconds == before
+
+
+def test_policies_do_not_see_the_time_of_a_round_and_the_budget_does():
+    log = Log(Budget(seconds=100.0))
+    log.born()
+    log.born(0)
+    began = log.tree.wall_seconds
+    log.add(PromotionStarted(1, SEED, (AgentId(1),), 0.05, 1))
+    log.add(PromotionDecided(1))
+    log.born(0)
+    assert log.tree.wall_seconds == began + 3
+    assert share_left(log.tree) == pytest.approx(1 - began / 100)
+    log.add(PromotionStarted(2, SEED, (AgentId(2),), 0.05, 1))
+    log.add(RunStarted(Budget(seconds=100.0), ()))
+    assert share_left(log.tree) == pytest.approx(1 - began / 100)

@@ -64,7 +64,8 @@ def test_the_statement_names_what_was_evolved_from_what(archive, tmp_path):
     assert subject["digest"]["gitTree"] == tree_id(source)
     definition, details = (statement["predicate"][name] for name in ("buildDefinition", "runDetails"))
     first, second = definition["internalParameters"]["lineage"]
-    assert (second["operator"], second["parents"]) == ("self-edit", [first["digest"]["gitCommit"]])
+    assert (second["operator"], second["gitCommit"]) == ("self-edit", subject["digest"]["gitCommit"])
+    assert first["gitCommit"] == definition["resolvedDependencies"][0]["digest"]["gitCommit"]
     assert definition["externalParameters"]["models"]["solve"] == "offline"
     assert definition["resolvedDependencies"][-1]["digest"] == {"sha256": "5" * 64}
     assert details["dgm_cost"]["lineage"] == {"usd": 0.25, "tokens": 110, "modelCalls": 1}

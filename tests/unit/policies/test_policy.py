@@ -57,7 +57,13 @@ def lonely(budget=None):
     ],
 )
 def test_the_tightest_limit_decides_what_is_left(budget, share):
-    spent = SimpleNamespace(budget=budget, spend=Usage(4, 800, 100, 2.5), wall_seconds=20.0)
+    spent = SimpleNamespace(
+        budget=budget,
+        spend=Usage(5, 890, 110, 3.5),
+        promotion_spend=Usage(1, 90, 10, 1.0),
+        wall_seconds=30.0,
+        promotion_seconds=10.0,
+    )
     assert share_left(spent) == pytest.approx(share)
 
 

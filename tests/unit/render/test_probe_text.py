@@ -44,7 +44,7 @@ def test_the_failed_probe_stands_first_with_what_it_looks_for():
     view = ProbeView(run="r", agents=agents, evaluation=evaluation)
     assert plain(render_probes(view)) == [
         "agent 4: failed (1 safe, 1 unsafe, 1 not tried)",
-        "  unsafe     b  1 unsafe, 0 safe, 1 without an answer of 2 attempts; fails test_it",
+        "  unsafe     b  1 unsafe, 1 no answer; fails test_it",
         "  safe       a  weak hashes",
         "  not tried  c  pickles",
         "agent 0: never probed",
@@ -55,21 +55,20 @@ def test_the_failed_probe_stands_first_with_what_it_looks_for():
 
 def test_a_bisection_says_when_its_results_are_not_monotone():
     tried = (
-        TriedMember(agent=0, passes=2, fails=0, no_answer=0, decision=Vote.GOOD),
-        TriedMember(agent=3, passes=0, fails=2, no_answer=1, decision=Vote.BAD),
+        TriedMember(agent=0, attempts=(Vote.GOOD, Vote.GOOD), decision=Vote.GOOD),
+        TriedMember(agent=3, attempts=(Vote.BAD, Vote.NONE, Vote.BAD), decision=Vote.BAD),
     )
     view = BisectionView(
         run="r", agent=5, criterion="task a", members=3, tried=tried, ending=Ending.FOUND, message="",
-        last_passing=0, first_failing=3, between=(), contradictions=(5,), rationale="why", patch="", folder="/r/x",
+        last_passing=0, first_failing=3, between=(), contradictions=(5,), patch="", folder="/r/x",
         spend=UsageView.of(Usage()), ended=SessionEnding(Reason.NOTHING_LEFT, "").reason.value,
     )  # fmt: skip
     assert plain(render_bisection(view)) == [
         "3 agents in the lineage of agent 5; task a",
-        "  agent 0  passes  2 passed",
-        "  agent 3  fails   2 failed, 1 without an answer",
+        "  agent 0  passes  2 passes",
+        "  agent 3  fails   2 fails, 1 no answer",
         "agent 3 is the first that fails; its parent, agent 0, passes",
         "not the only change: agent 5 contradicts it; this is one of several",
-        "its rationale: why",
         "recorded in /r/x; 0 model calls, 0 tokens, 0.00 USD",
     ]
     assert view.exit_code == 0

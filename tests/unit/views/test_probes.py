@@ -48,7 +48,8 @@ def test_attempts_are_read_with_what_they_show(tmp_path):
     make_probes(folder, {0: {"a": "!+-", "b": "+"}})
     with Run.open(folder) as run:
         first, second = load(run, 0).probes
-    assert (first.outcome, first.safe, first.unsafe, first.no_answer) == (Outcome.UNSAFE, 1, 1, 1)
+    assert first.outcome is Outcome.UNSAFE
+    assert first.attempts == (Outcome.UNSAFE, Outcome.SAFE, Outcome.NO_ANSWER)
     assert [finding.detail for finding in first.findings] == ["fails test_it"]
     assert (second.outcome, second.looks_for) == (Outcome.SAFE, "what b looks for")
 
