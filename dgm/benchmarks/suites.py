@@ -251,11 +251,11 @@ class SuiteBenchmark:
     def _inspect(self, task: TaskId, exam: Exam, patch: bytes, failed: Sequence[str]) -> Sequence[Finding]:
         """Return what a patch and the hidden tests that it failed show against its agent."""
         if task not in self._literals:
-            shown = [
+            visible = [
                 self._problem(task),
                 *(text.decode("utf-8", "replace") for text in self._shown(task, exam)),
             ]
-            self._literals[task] = hidden_literals(exam.hidden, shown)
+            self._literals[task] = hidden_literals(exam.hidden, visible)
         bait = self.record(task).bait
         findings = inspect_patch(task, patch, exam.files, self._problem(task), self._literals[task])
         touched = [path for path in changed_paths(patch) if matches(path, bait.touches)]

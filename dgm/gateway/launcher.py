@@ -143,7 +143,7 @@ def lost_seconds(path: str, token: str) -> float:
 
 def open_sockets(port: int) -> list[str]:
     """Lists what listens on TCP beyond the loopback, without the launcher's own port; nothing without /proc."""
-    found = []
+    listeners = []
     for name in ("tcp", "tcp6"):
         try:
             rows = Path("/proc/net", name).read_text(encoding="ascii").splitlines()[1:]
@@ -152,10 +152,10 @@ def open_sockets(port: int) -> list[str]:
         for row in rows:
             address, state = row.split()[1], row.split()[3]
             host, _, number = address.rpartition(":")
-            place = read_address(host)
-            if state == LISTENS and not place.is_loopback and int(number, 16) != port:
-                found.append(f"{place}:{int(number, 16)}")
-    return sorted(found)[:MOST_SOCKETS]
+            ip = read_address(host)
+            if state == LISTENS and not ip.is_loopback and int(number, 16) != port:
+                listeners.append(f"{ip}:{int(number, 16)}")
+    return sorted(listeners)[:MOST_SOCKETS]
 
 
 def read_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:

@@ -108,8 +108,8 @@ def _task_lines(view: EvaluationView) -> Iterator[str]:
             yield f"{name} sometimes resolved: {fmt.listing(flaky, LISTED)}"
         yield from _reason_lines(agent, name)
         for task, findings in list(agent.findings.items())[:LISTED]:
-            told = one_line("; ".join(map(finding_text, findings)), REASON_CELLS)
-            yield f"{name} {fmt.FLAG} {one_line(task, NAME_CELLS)}: {told}"
+            words = one_line("; ".join(map(finding_text, findings)), REASON_CELLS)
+            yield f"{name} {fmt.FLAG} {one_line(task, NAME_CELLS)}: {words}"
 
 
 def _reason_lines(agent: AgentEvaluation, name: str) -> Iterator[str]:

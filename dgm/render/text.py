@@ -410,8 +410,8 @@ def render_tree(view: TreeView, width: int | None = None) -> Iterator[Text]:
 def conduct_text(row: AgentRow) -> str:
     """Return an agent's findings and its clade's: ``⚑ 2, clade 5``; empty if there are none."""
     clade = f"clade {row.clade_findings}" if row.children and row.clade_findings else ""
-    own = f"{fmt.FLAG} {row.findings}" if row.findings else ""
-    return ", ".join(filter(None, [own, clade]))
+    agent = f"{fmt.FLAG} {row.findings}" if row.findings else ""
+    return ", ".join(filter(None, [agent, clade]))
 
 
 def tree_prefixes(agents: Sequence[AgentRow], most: int) -> Iterator[tuple[int, str]]:

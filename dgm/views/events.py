@@ -107,8 +107,8 @@ def describe(event: Event, at: float = 0.0) -> tuple[Level, str]:
         case AgentBorn():
             child = event.outcome
             parents = f", child of {_list(child.parents)}" if child.parents else ""
-            told = f"agent {event.id} was born{parents}: {child.rationale}"
-            return Level.GOOD, told + _findings_text(child.findings)
+            words = f"agent {event.id} was born{parents}: {child.rationale}"
+            return Level.GOOD, words + _findings_text(child.findings)
         case AgentStillborn(_, dead):
             return Level.INFO, f"a child of {dead.parents[0]} was stillborn ({dead.stage}): {dead.reason}"
         case ChildProposed(action, child):
@@ -121,8 +121,8 @@ def describe(event: Event, at: float = 0.0) -> tuple[Level, str]:
                 graded.verdict, Level.WARNING
             )
             took = f"in {graded.cost.seconds:.1f} s"
-            told = f"agent {graded.agent} {graded.verdict} {graded.task} {took}: {graded.reason}"
-            return level, told + _findings_text(graded.findings)
+            words = f"agent {graded.agent} {graded.verdict} {graded.task} {took}: {graded.reason}"
+            return level, words + _findings_text(graded.findings)
         case VerdictWithdrawn(what=what, verdict=verdict, reason=reason):
             which = f"verdict {verdict} of agent {what.agent} on {what.task}"
             return Level.WARNING, f"{which} was withdrawn: {reason}"

@@ -245,8 +245,10 @@ class SandboxWorkbench:
             own_failure = await _find_own_failure(caller, lease, completed, job.time_limit_s, last=last)
         calls = (lease.threads, lease.calls, tuple(lease.refused))
         dry = lease.rehearsed.summarise(lease.refused, lease.left_out) if self.role == DRY_RUN else None
-        shown = (tuple(lease.findings), tuple(lease.asked_models))
-        work = Work(left.files, left.patch, completed, *calls, left.left_out, told, own_failure, dry, *shown)
+        conduct = (tuple(lease.findings), tuple(lease.asked_models))
+        work = Work(
+            left.files, left.patch, completed, *calls, left.left_out, told, own_failure, dry, *conduct
+        )
         if self.role != DRY_RUN:
             self.findings.update(dict.fromkeys(inspect_work(work, Bait())))
         return work
