@@ -17,9 +17,9 @@ from msgspec.structs import replace
 from dgm import __version__
 from dgm.archive.run import Run
 from dgm.bounded_reading import read_file
-from dgm.domain import TaskId, Verdict
+from dgm.domain import TaskId
 from dgm.errors import ArchiveCorrupt, UserError
-from dgm.evaluation.promotion import read_pairs
+from dgm.evaluation.promotion import list_differences, read_pairs
 from dgm.stats import confidence_sequence, promotion_level, sign_test
 
 KIND: Literal["dgm promotion 1"] = "dgm promotion 1"
@@ -76,7 +76,7 @@ class Certificate(_Record, frozen=True):
     incumbent: CertifiedAgent
     accepted: CertifiedAgent
     verdicts: tuple[Pair, ...]
-    """Of all promotion tasks, in the suite's order; those without a verdict on both agents do not count."""
+    """Of all promotion tasks, in the suite's order; a missing one is taken to favour the incumbent."""
     test: dict[str, Any] = {}
     """The arithmetic; ``gain`` is a confidence sequence for the mean gain of this one pair of agents."""
     digest: str = ""
@@ -100,9 +100,6 @@ def build_certificate(search: Run, promotion: Run, number: int) -> Certificate:
         raise DoesNotHold(f"round {number} of run {search.name} accepted no agent")
     started, version = rounds[number - 1], promotion.config["versions"]["benchmark"]
     commits = [agent.commit for agent in tree.agents]
-
-    def resolved(verdict: Verdict | None) -> bool | None:
-        return None if verdict is None else verdict is Verdict.RESOLVED
 
     incumbent, promoted = (
         CertifiedAgent(agent, commits[agent], search.repository.tree_of(commits[agent]))
@@ -128,7 +125,7 @@ def build_certificate(search: Run, promotion: Run, number: int) -> Certificate:
             incumbent=incumbent,
             accepted=promoted,
             verdicts=tuple(
-                (digest_task(version, task), resolved(old), resolved(new))
+                (digest_task(version, TaskId(task)), old, new)
                 for task, old, new in read_pairs(promotion, search, started.incumbent, accepted)
             ),
         )
@@ -142,8 +139,7 @@ def complete(certificate: Certificate) -> Certificate:
     for entry in certificate.rounds:
         digest = _digest([digest, replace(entry, digest="")])
         rounds.append(replace(entry, digest=digest))
-    pairs = certificate.verdicts
-    differences = [new - old for _, old, new in pairs if old is not None and new is not None]
+    differences = list_differences(certificate.verdicts)
     wins, losses = differences.count(1), differences.count(-1)
     promotions = sum(entry.accepted is not None for entry in rounds[:-1])
     test = {

@@ -4,15 +4,17 @@ A round is an evaluation in a folder of its own inside the search's, so no polic
 The search's log has the candidates and the answer only. ``dgm.stats.promotion_level`` proves what that guarantees.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from dgm.archive.events import PromotionStarted
 from dgm.archive.run import Run
 from dgm.archive.tree import Promotions, Tree
-from dgm.domain import AgentId, TaskId, Verdict
-from dgm.evaluation.schedule import compare_verdicts, find_entered
+from dgm.domain import AgentId, Verdict
+from dgm.evaluation.schedule import find_entered
 from dgm.stats import lower_bound, promotion_level, sign_test
 
+Pair = tuple[str, bool | None, bool | None]
+"""A task, and whether incumbent and candidate resolved it; None without a verdict."""
 FOLDER = "promotion"
 """Folder of a search's promotion evaluations in the search's own."""
 
@@ -47,18 +49,31 @@ def level_of(promotions: Promotions, started: PromotionStarted) -> float:
 
 
 def compute_p_values(promotion: Run, search: Run, started: PromotionStarted) -> Mapping[AgentId, float]:
-    """Return the p-value of each candidate of a round, on the tasks that both agents have a verdict on."""
+    """Return the p-value of each candidate of a round."""
     p_values = {}
     for candidate in started.candidates:
-        pairs = compare_verdicts(read_pairs(promotion, search, started.incumbent, candidate))
-        p_values[candidate] = sign_test(len(pairs.gained), len(pairs.lost))
+        differences = list_differences(read_pairs(promotion, search, started.incumbent, candidate))
+        p_values[candidate] = sign_test(differences.count(1), differences.count(-1))
     return p_values
 
 
-def read_pairs(
-    promotion: Run, search: Run, incumbent: AgentId, candidate: AgentId
-) -> Sequence[tuple[TaskId, Verdict | None, Verdict | None]]:
-    """Return each promotion task with the verdicts of incumbent and candidate, in the suite's order."""
+def read_pairs(promotion: Run, search: Run, incumbent: AgentId, candidate: AgentId) -> Sequence[Pair]:
+    """Return the pairs of all promotion tasks, in the suite's order."""
     entered = [find_entered(promotion, search.tree.agents[agent].commit) for agent in (incumbent, candidate)]
-    first, second = ({} if agent is None else promotion.tree.verdicts(agent) for agent in entered)
+    first, second = (
+        {}
+        if agent is None
+        else {task: verdict is Verdict.RESOLVED for task, verdict in promotion.tree.verdicts(agent).items()}
+        for agent in entered
+    )
     return [(task, first.get(task), second.get(task)) for task in promotion.tree.tasks]
+
+
+def list_differences(pairs: Iterable[Pair]) -> Sequence[int]:
+    """Return 1 for each task that only the candidate resolved, -1 for each that only the incumbent did, else 0.
+
+    An agent may be the cause that its evaluations fail. So a missing verdict is the one that favours the incumbent; a
+    task without both does not count.
+    """
+    counted = ((old, new) for _, old, new in pairs if old is not None or new is not None)
+    return [bool(new) - (old is not False) for old, new in counted]

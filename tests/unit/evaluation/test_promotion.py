@@ -5,7 +5,7 @@ import pytest
 from dgm.archive.events import PromotionDecided, PromotionSpent, PromotionStarted, RunStarted
 from dgm.domain import SEED, AgentId, Budget, Usage
 from dgm.errors import ArchiveCorrupt
-from dgm.evaluation.promotion import choose_accepted, choose_candidates, level_of
+from dgm.evaluation.promotion import choose_accepted, choose_candidates, level_of, list_differences
 from dgm.policies.limits import share_left
 from tests.support.runs.trees import Log
 
@@ -112,3 +112,21 @@ def test_policies_do_not_see_the_time_of_a_round_and_the_budget_does():
     log.add(PromotionStarted(2, SEED, (AgentId(2),), 0.05, 1))
     log.add(RunStarted(Budget(seconds=100.0), ()))
     assert share_left(log.tree) == pytest.approx(1 - began / 100)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "difference"),
+    [
+        (False, True, [1]),
+        (True, False, [-1]),
+        (True, True, [0]),
+        (False, False, [0]),
+        (True, None, [-1]),
+        (False, None, [0]),
+        (None, True, [0]),
+        (None, False, [-1]),
+        (None, None, []),
+    ],
+)
+def test_a_verdict_that_is_missing_favours_the_incumbent(old, new, difference):
+    assert list_differences([("task", old, new)]) == difference
