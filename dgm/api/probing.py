@@ -24,14 +24,17 @@ from dgm.archive.run import Run
 from dgm.benchmarks.opening import NoSandboxEngine, open_suite
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.conduct import Bait
+from dgm.config import Settings
 from dgm.domain import Agent, Evaluate, Evaluation, Split, TaskId, Usage, Verdict
 from dgm.errors import AgentFault, UserError
 from dgm.evaluation.bisecting import Vote, count_further
 from dgm.evaluation.bisecting import bisect as find_change
 from dgm.evaluation.schedule import EvaluationPlan, EvaluationProgress, find_entered
+from dgm.models.choose import names_by_role
 from dgm.models.scripted import Script
 from dgm.sandboxes.choose import choose as choose_engine
 from dgm.sandboxes.engine_address import use_engine
+from dgm.search.start import settings_of
 from dgm.simulation import check_performed
 from dgm.views.bisection import BisectionView
 from dgm.views.probes import FOLDER, PROBES, AgentProbesView, Outcome, ProbeView, judge_attempt
@@ -262,8 +265,7 @@ async def _bisect_task(
         settings = request.settings
         benchmark = open_suite(settings.benchmark, NoSandboxEngine(), settings.benchmarks, settings.grading)
         select_tasks(benchmark, None, chosen.tasks, "task")
-        verdicts = [None if chosen.model else run.tree.verdict(member.id, task) for member in lineage]
-        earlier = [[_vote(verdict)] if verdict else [] for verdict in verdicts]
+        earlier = read_earlier(run, settings, lineage, task)
         trial = LineageTrial(lineage, task, tries, lambda done: _vote(done.verdict), earlier)
     session = await prepare(replace(request, choose=trial.choose), watcher)
     with session.run:
@@ -273,6 +275,16 @@ async def _bisect_task(
     return BisectionView.of(
         run, lineage, criterion, votes, find_change(votes, tries), ending, session.run.folder, spend
     )
+
+
+def read_earlier(
+    run: Run, settings: Settings, lineage: Sequence[Agent], task: TaskId
+) -> Sequence[Sequence[Vote]]:
+    """Return the search's own verdicts on a task, member by member; none if it lent them another model."""
+    if names_by_role(settings)["solve"] != names_by_role(settings_of(run))["solve"]:
+        return [()] * len(lineage)
+    verdicts = [run.tree.verdict(member.id, task) for member in lineage]
+    return [[_vote(verdict)] if verdict else [] for verdict in verdicts]
 
 
 def _vote(verdict: Verdict) -> Vote:

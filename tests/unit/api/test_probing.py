@@ -5,8 +5,9 @@ import pytest
 import dgm
 from dgm.analysis.agents import trace_lineage
 from dgm.api.evaluation_session import DONE
-from dgm.api.probing import LineageTrial, judge_probe
+from dgm.api.probing import LineageTrial, judge_probe, read_earlier
 from dgm.archive.run import Run
+from dgm.config import Settings
 from dgm.domain import AgentId, TaskId
 from dgm.errors import UserError
 from dgm.evaluation.bisecting import Vote, bisect
@@ -52,6 +53,20 @@ def test_agents_of_a_search_are_probed_and_not_those_of_its_promotion_evaluation
     make_run(archive / "one" / "promotion", verdicts=["+"])
     with pytest.raises(UserError, match="promotion evaluations of a search; name the search"):
         dgm.probe(archive / "one" / "promotion")
+
+
+def test_a_bisection_counts_the_verdicts_of_the_search_unless_another_model_works_now(archive):
+    with Run.open(archive / "one") as run:
+        lineage = trace_lineage(run.tree, AgentId(1))
+
+        def read(task, **models):
+            return [
+                [*votes] for votes in read_earlier(run, Settings(model="offline", **models), lineage, task)
+            ]
+
+        assert read("task-1") == [[Vote.BAD], [Vote.GOOD]]
+        assert read("task-7") == [[], []]
+        assert read("task-1", models={"solve": "openai/other"}) == [[], []]
 
 
 def test_an_agent_that_failed_is_exported_only_on_request(archive, tmp_path):
