@@ -115,7 +115,7 @@ class PlanView(View):
     """Children that they come with; None if the policy is not one of dgm's and was never used here."""
     limited_by: Literal["usd", "evaluations"] | None
     usd: float | None
-    """Expected cost; None without an estimate."""
+    """Expected cost, with all new candidates that a round of promotion may have; None without an estimate."""
     seconds: float | None
     """Expected time with all workers at work; None without an estimate."""
     workers: int
@@ -145,9 +145,12 @@ class PlanView(View):
         at_most = max_evaluation_usd(settings, prices[roles["solve"]])
         ratio, births = past.children_per_evaluation()
         limits: dict[Literal["usd", "evaluations"], float] = {}
-        each_usd = evaluation.usd if evaluation else 0.0
+        rules, promotion_tasks = settings.promotion, len(parts.benchmark.tasks(Split.PROMOTION))
+        # Each round may have new candidates.
+        attempts = 1 + (rules.candidates * promotion_tasks / rules.every if rules.every else 0.0)
+        each_usd = evaluation.usd * attempts if evaluation else 0.0
         if ratio is not None:
-            each_usd += ratio * (expansion.usd if expansion else each_usd)
+            each_usd += ratio * (expansion.usd if expansion else evaluation.usd if evaluation else 0.0)
         if budget.evaluations is not None:
             limits["evaluations"] = budget.evaluations / (1 + (ratio or 0.0) * budget.expansion_cost)
         if budget.usd is not None and each_usd:
@@ -155,13 +158,12 @@ class PlanView(View):
         by = min(limits, key=limits.__getitem__, default=None)
         number = int(limits[by]) if by else None
         seconds = (
-            evaluation.seconds + (ratio or 0.0) * (expansion.seconds if expansion else 0.0)
+            evaluation.seconds * attempts + (ratio or 0.0) * (expansion.seconds if expansion else 0.0)
             if evaluation
             else 0.0
         )
         tasks = [task.id for task in parts.benchmark.tasks(Split.SEARCH)]
         noise = past.noise(len(tasks))
-        rules = settings.promotion
         first_level = promotion_level(rules.alpha, 1, 0, rules.candidates)
         lost = noise.differing / noise.pairs / 2 if noise else LOST_BY_CHANCE
         return cls(
@@ -181,7 +183,7 @@ class PlanView(View):
             workers=settings.workers,
             seed=past.seed_tally(tasks),
             noise=noise,
-            promotion=_plan_test(len(parts.benchmark.tasks(Split.PROMOTION)), lost, 2 * first_level),
+            promotion=_plan_test(promotion_tasks, lost, 2 * first_level),
             holdout=_plan_test(len(parts.benchmark.tasks(Split.HOLDOUT)), lost, SIGNIFICANT),
         )
 

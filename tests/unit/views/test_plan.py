@@ -101,6 +101,13 @@ def test_costs_come_from_runs_of_the_same_model_and_suite(archive):
     assert view.usd == pytest.approx(view.evaluations * (0.5 + ratio * 0.5))
     assert view.seconds == pytest.approx(view.evaluations * (60 + ratio * 120) / 2)
     assert plan("budget.usd=20", "budget.evaluations=7").evaluations == 7
+    promoting = Suite(splits={Split.PROMOTION: 30})
+    gated = plan(
+        "budget.usd=20", "promotion.every=15", "promotion.candidates=2", "workers=2", suite=promoting
+    )
+    assert gated.evaluations == int(20 / (0.5 * (1 + 2 * 30 / 15) + ratio * 0.5))
+    assert gated.seconds == pytest.approx(gated.evaluations * (60 * 5 + ratio * 120) / 2)
+    assert plan("budget.usd=20", suite=promoting).evaluations == view.evaluations
 
 
 @pytest.mark.parametrize(
