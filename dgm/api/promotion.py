@@ -202,7 +202,7 @@ async def perform_due_round(
         if not candidates or find_obstacle(run, candidates, tasks, settings) or _is_spent(run):
             return None
         _begin_round(run, candidates, settings)
-    ending = await _perform_round(run, settings, parts, watcher, stop_in=run)
+    ending = await _perform_round(run, settings, parts, watcher)
     _write_certificates(run)
     return ending
 
@@ -301,12 +301,11 @@ async def _perform_round(
     watcher: Watcher,
     *,
     usd: float | None = None,
-    stop_in: Run | None = None,
 ) -> Ending | None:
     """Perform what is missing of the round that was begun, and decide it; return why not, None if it is decided.
 
     The watcher hears of the round, not of its verdicts. ``usd`` limits the cost from now on, by default the rest of the
-    run's limit; requests to stop are read in the folder of ``stop_in``, by default in that of the evaluations.
+    run's limit. Requests to stop are those for the run.
     """
     started = run.tree.promotions.open
     assert started is not None, "a round was begun"
@@ -325,7 +324,7 @@ async def _perform_round(
                     promotion, settings, parts, lambda _: None, Schedule(first_attempts)
                 )
                 with watcher.step(words):
-                    ending = await perform_until_stopped(stop_in or promotion, opening, watcher.begins)
+                    ending = await perform_until_stopped(run, opening, watcher.begins)
                 if _find_missing(promotion):
                     return ending
         finally:
