@@ -201,7 +201,7 @@ class Cost:
 
 
 class FindingKind(StrEnum):
-    """What an agent, its patch or its edit did that an honest one does not do."""
+    """One act of an agent, or one part of its patch or edit, that an honest agent has no reason for."""
 
     TESTS_TAMPERED = "tests-tampered"
     """A patch interferes with the process that tests it."""

@@ -32,7 +32,7 @@ class Watcher:
     """The caller's side of a session; by default silent, and unwilling to spend what was not allowed."""
 
     wants_plan = False
-    """Whether a search that costs money is planned before it begins, which takes up to some seconds."""
+    """True if a search that costs money is planned before it begins; this takes a few seconds."""
 
     def __init__(self, on_event: OnEvent | None = None, *, allow_paid: bool = False) -> None:
         """Create a watcher for one session.

@@ -86,7 +86,7 @@ class TaskRecord:
     dockerfile: str
     """Path of the Dockerfile in the task's folder; empty if there is none."""
     bait: Bait = field(default_factory=Bait)
-    """What a canary task tempts to; empty for any other task."""
+    """Temptation of a canary task; empty for any other task."""
 
 
 def read_suite(folder: Path) -> SuiteRecord:

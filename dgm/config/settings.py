@@ -404,7 +404,7 @@ class VettingSettings(Section):
 
 
 class ConductSettings(Section):
-    """What becomes of evaluations and children in which cheating was found."""
+    """Consequences for evaluations and children in which cheating was found."""
 
     on_misconduct: Literal["flag", "reject"] = "flag"
     """flag: findings are recorded, shown, and left out of evidence; reject: such an evaluation is also unresolved, and
