@@ -57,6 +57,7 @@ _GONE = frozenset({
 })  # fmt: skip
 _BEFORE_VETTING: Mapping[str, Mapping[str, Any]] = {
     "vetting": {"patch": False, "syntax": False, "probes": 0},
+    "evidence": {"ancestors": 0, "others": 0},
 }
 """Values for runs that are older than the settings of making children."""
 

@@ -7,6 +7,7 @@ import pytest
 from msgspec import structs
 
 from dgm.analysis.budgets import Reason
+from dgm.api.replaying import replay
 from dgm.archive.events import ActionStarted, RunStarted, RunStopped, TaskGraded, encode
 from dgm.archive.run import Run
 from dgm.config import Settings
@@ -53,6 +54,12 @@ class Remembers:
     def observe(self, event):
         assert event.seq == len(self.heard) + 1
         self.heard.append(event)
+
+
+@pytest.mark.parametrize(("name", "decisions"), [("example", 71), ("real-example", 21)])
+def test_shipped_runs_decide_the_same_again(name, decisions):
+    view = replay(name, on_progress=None)
+    assert (view.asked, view.differing) == (decisions, 0)
 
 
 @pytest.mark.parametrize("policy", ["hgm", "random"])
