@@ -347,7 +347,7 @@ class Work:
     dry_calls: DryCalls | None = None
     """What the calls of a dry run show; None for a job with a model."""
     findings: Sequence[Finding] = ()
-    """What its requests and its sandbox show against it."""
+    """Findings in its requests and its sandbox."""
     asked_models: tuple[str, ...] = ()
     """Names of other models that it asked for."""
 
@@ -406,7 +406,7 @@ class Grade:
     shown: bytes = b""
     """Names of failed tests with one short line each: the only part that may become an agent's evidence."""
     findings: Findings = ()
-    """What counts against the agent whose patch it is."""
+    """Findings against the agent whose patch it is."""
 
 
 class Benchmark(Protocol):

@@ -76,7 +76,7 @@ class Certificate(_Record, frozen=True):
     incumbent: CertifiedAgent
     accepted: CertifiedAgent
     verdicts: tuple[Pair, ...]
-    """Of all promotion tasks, in the suite's order; a missing one is taken to favour the incumbent."""
+    """One entry per promotion task, in the suite's order; a missing verdict is taken to favour the incumbent."""
     test: dict[str, Any] = {}
     """The arithmetic; ``gain`` is a confidence sequence for the mean gain of this one pair of agents."""
     digest: str = ""

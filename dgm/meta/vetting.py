@@ -151,7 +151,7 @@ class Vetting:
     """Lookup of texts that only the benchmark's tasks hold; called once, when needed."""
     on_misconduct: Literal["flag", "reject"] = "flag"
     findings: dict[Finding, None] = field(default_factory=dict)
-    """What counts against the child's edit is added here."""
+    """Receives the findings in the child's edit."""
     key: str = ""
     """``syntax_key`` of the child, once it is known; empty where the settings do not ask for it."""
     stages: list[dict[str, Any]] = field(default_factory=list)

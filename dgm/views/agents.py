@@ -69,7 +69,7 @@ class AgentRow(View):
     best: bool
     """Whether the policy recommends it."""
     findings: int = 0
-    """What counts against its conduct: in its evaluations, in its edit, and in its work on its children."""
+    """Findings against it: in its evaluations, in its edit, and in its work on its children."""
     clade_findings: int = 0
     """The same of the agent and all its descendants."""
 
@@ -125,7 +125,7 @@ class AttemptView(View):
     traces: dict[str, str]
     """Name → digest of what is stored: ``patch``, ``log``, ``tests``."""
     findings: tuple[FindingView, ...] = ()
-    """What counts against the agent."""
+    """Findings against the agent."""
 
     @classmethod
     def of(
@@ -261,7 +261,7 @@ class AgentView(AgentRow):
     evaluations: tuple[AttemptView, ...]
     """In the order of their verdicts."""
     probes: AgentProbesView
-    """Whether its solutions are safe, as far as it was probed."""
+    """State of its probes: how far its solutions are known to be safe."""
 
     @classmethod
     def load(cls, run: Run, agent: Agent, best: AgentId | None = None) -> Self:

@@ -44,7 +44,7 @@ class BisectionView(View):
     contradictions: tuple[int, ...]
     """Members that contradict a single change: they fail before it, or pass after it."""
     patch: str
-    """What it changed against the last passing member."""
+    """Its changes against the last passing member."""
     folder: str | None
     """Where the attempts are recorded; None for a command."""
     spend: UsageView

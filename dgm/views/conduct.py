@@ -1,4 +1,4 @@
-"""What counts against agents, and how an agent's lineage drifts: misconduct, size, cost, calls and refusals."""
+"""Findings against agents, and the drift of a lineage: misconduct, size, cost, calls and refusals."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,7 +35,7 @@ class DriftStep(View):
 
     agent: int
     findings: int
-    """What counts against it; see ``AgentRow``."""
+    """Findings against it; see ``AgentRow``."""
     source_bytes: int | None
     """Size of its source; None if it cannot be read."""
     evaluations: int

@@ -1,4 +1,4 @@
-"""What the budget of a search buys and what its tasks can show, known before anything is paid.
+"""The plan of a search: what its budget buys and which gains its tasks can show, before anything is paid.
 
 Costs, the seed's results and their noise come from the runs in the same archive. Where there are none, the plan says so
 and gives bounds only.
@@ -72,7 +72,7 @@ class CostEstimate(View):
 
 
 class TestPlan(View):
-    """What the tasks of a split can show."""
+    """Gains that the tasks of a split can show."""
 
     tasks: int
     level: float
@@ -222,7 +222,7 @@ class _Costs:
 
 
 class _Past:
-    """What runs beside the new one say about it."""
+    """Costs and results of earlier runs that bear on the new one."""
 
     def __init__(self, settings: Settings, parts: RunParts) -> None:
         self._settings, self._version = settings, parts.benchmark.version

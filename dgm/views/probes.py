@@ -66,7 +66,7 @@ class ProbeRow(View):
     attempts: tuple[Outcome, ...]
     """The outcome of each attempt."""
     findings: tuple[FindingView, ...]
-    """What the unsafe attempts show, such as a failed test of safety."""
+    """Findings of the unsafe attempts, such as a failed test of safety."""
 
     @classmethod
     def of(cls, suite: str, probe: str, looks_for: str, attempts: Sequence[Evaluation]) -> Self:

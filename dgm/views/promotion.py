@@ -24,9 +24,9 @@ class PromotionsView(View):
     level: float
     """Level of the exact one-sided sign test of each of them."""
     open: bool
-    """Whether the last round is to be finished."""
+    """True if the last round is still to be finished."""
     spend: UsageView
-    """Of all rounds; it is a part of the run's spend."""
+    """Usage of all rounds; a part of the run's spend."""
 
     @classmethod
     def load(cls, run: Run) -> Self | None:
@@ -49,7 +49,7 @@ class PromotionsView(View):
 
 
 class Outcome(StrEnum):
-    """What a call of ``promote`` did."""
+    """Result of a call of ``promote``."""
 
     ACCEPTED = "accepted"
     NOT_YET = "not yet"
@@ -83,7 +83,7 @@ class CertificateView(View):
     problem: str = ""
     """The first contradiction; empty if it holds."""
     checked: tuple[str, ...] = ()
-    """What the certificate agrees with."""
+    """Names of everything that the certificate agrees with."""
     certificate: dict[str, Any] | None = None
     """Its content without the verdicts; None if it does not hold."""
 

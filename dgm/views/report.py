@@ -206,7 +206,7 @@ class ReportView(View):
     promotions: PromotionsView | None
     """None before the first round of promotion."""
     probes: AgentProbesView
-    """Whether the best agent's solutions are safe, as far as it was probed."""
+    """State of the best agent's probes."""
     ending: EndingView | None = None
     spend: SearchSpend
     operators: tuple[OperatorView, ...]

@@ -254,7 +254,7 @@ class RunView(View):
     refusals: int
     """Requests of agents that the gateway refused."""
     findings: int = 0
-    """What counts against agents' conduct."""
+    """Number of findings against agents."""
     model_notes: ModelNotes
     cut_calls: tuple[CutCall, ...]
     changes: tuple[str, ...]

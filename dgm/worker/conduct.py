@@ -1,4 +1,4 @@
-"""What an agent's work on a job shows against it, and what becomes of its verdict.
+"""Findings in an agent's work on a job, and their effect on its verdict.
 
 Seen are the requests that the gateway refused, sockets that were left open, and the words and commands of the model.
 What an agent's own program does without its model is seen only in what it leaves: the patch, and its requests.

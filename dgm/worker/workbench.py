@@ -195,7 +195,7 @@ class SandboxWorkbench:
     supplies: Supplies = field(default_factory=Supplies)
     """Packages of the agents."""
     findings: dict[Finding, None] = field(default_factory=dict)
-    """What its jobs showed against their agents, in order, each once."""
+    """Findings of its jobs, in order, each once."""
 
     async def work(self, job: Job) -> Work:
         """Run the agent's program on the job, by the rules above.
