@@ -21,7 +21,7 @@ class Vote(StrEnum):
 
 
 class Ending(StrEnum):
-    """How a bisection ended."""
+    """End of a bisection."""
 
     FOUND = "found"
     SEED_FAILS = "the seed fails already"

@@ -48,7 +48,7 @@ class DriftStep(View):
 
 
 class DriftView(View):
-    """How the agents from the seed to one agent differ in conduct and in cost."""
+    """Differences in conduct and cost between the agents from the seed to one agent."""
 
     steps: tuple[DriftStep, ...]
     """The seed comes first."""

@@ -86,7 +86,7 @@ class TestPlan(View):
 
 
 class NoiseView(View):
-    """How far identical runs of the seed differ."""
+    """Differences between identical runs of the seed."""
 
     pairs: int
     """Pairs of verdicts of the seed on one task."""
