@@ -104,7 +104,7 @@ MOMENTS = ((is_midway, 0.0), (is_midway, 0.2), (is_answered, 0.0))
 def test_nothing_answered_is_asked_again_and_what_was_cut_off_is_counted(dgm, tmp_path, rounds, tasks):
     name = f"killed-{tasks}"
     program = replace(dgm, environment={PROVIDER.key_env: KEY})
-    folder, script = Path(program.archive) / name, Script([Rule(Kind.DRIP, seconds=0.4)])
+    folder, script = Path(program.archive) / name, Script([Rule(Kind.DRIP, seconds=0.8)])
     price = f'models.prices."{PROVIDER.model}"'
     settings = ("sandbox=bubblewrap", "budget.agents=1", f"{price}.input=1", f"{price}.output=10")
     command = [
@@ -129,8 +129,8 @@ def test_nothing_answered_is_asked_again_and_what_was_cut_off_is_counted(dgm, tm
             log, *_ = read_log(folder)
             cut_calls = program.json("status", name)["cut_calls"]
             check_cut_calls(log, [call for call in cut_calls if call["action"]], server)
+            assert cut_calls or moment is is_answered
             answered, before, command = set(log.answered.values()), len(server.requests), ["resume", name]
-            assert cut_calls
         program(*command)
         assert not answered & {key_of(record.body) for record in asked_of(server, before)}
     program("replay", name, "--what", "work", "--json")
