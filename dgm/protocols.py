@@ -25,6 +25,8 @@ from dgm.domain import (
     Evaluation,
     Finding,
     Findings,
+    Metric,
+    Metrics,
     Snapshot,
     Split,
     Tally,
@@ -408,6 +410,8 @@ class Grade:
     """Names of failed tests with one short line each: the only part that may become an agent's evidence."""
     findings: Findings = ()
     """Findings against the agent whose patch it is."""
+    metrics: Metrics = ()
+    """Values that the hidden tests measured."""
 
 
 class Benchmark(Protocol):
@@ -456,6 +460,14 @@ class HasConduct(Protocol):
 
     def secrets(self) -> Secrets:
         """Return the texts of all tasks; used in a thread, read once."""
+
+
+@runtime_checkable
+class HasMetrics(Protocol):
+    """A benchmark whose tests measure more than whether a patch works."""
+
+    def metrics(self) -> Mapping[str, Metric]:
+        """Return name → metric."""
 
 
 @runtime_checkable

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from dgm.views.agents import AgentRow
 
 DASH = "–"
-BEST = "★"
+BEST, FRONT = "★", "◇"
 BAR_CELLS = 8
 FLAG = "⚑"
 """Mark of misconduct."""
