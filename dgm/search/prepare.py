@@ -108,10 +108,10 @@ def choose_evidence(
     shown = _choose_shown(tree, (*what.parents, *partners), needs, settings.evidence)
     what = structs.replace(what, shown=(*partners, *shown))
     failed = _find_failed_tasks(tree, what.parents[0])
-    chosen_failed &= failed
+    wanted = [chosen_failed & failed, failed, *([set(tree.tasks)] if needs.successes else [])]
     for agent in (*what.parents[1:], *what.shown):
         others = past[agent] if agent in past else read_honest(run, agent, action)[0]
-        chosen.update(_sample_cases(others, (chosen_failed, failed), rng))
+        chosen.update(_sample_cases(others, wanted, rng))
     if not what.aim and set(needs.aims) <= set(ENTRIES):
         what = _choose_aim(run, what, parents_own, needs.aims, rng)
     if what.case:
@@ -148,7 +148,7 @@ def _choose_shown(
     """Return the nearest ancestors, the nearest first, then others."""
     line = {ancestor for parent in parents for ancestor in tree.ancestors(parent)}
     line -= {*parents} | tree.flagged
-    nearest = heapq.nlargest(settings.ancestors, line)
+    nearest = heapq.nlargest(max(settings.ancestors, needs.ancestors), line)
     tried = (agent.id for agent in tree.agents if tree.own(agent.id).n)
     pool = heapq.nsmallest(POOL, tried, key=lambda agent: (-tree.own_resolved[agent], agent))
     pool = [agent for agent in pool if agent not in {*parents, *nearest} | tree.flagged]
@@ -192,11 +192,11 @@ def _find_failed_tasks(tree: Tree, agent: AgentId) -> set[TaskId]:
 
 
 def _sample_cases(evaluations: Evaluations, wanted: Sequence[set[TaskId]], rng: Random) -> list[ActionId]:
-    """Return cases of another agent: tasks that it resolved and the first parent failed, then any others.
+    """Return cases of another agent: wanted tasks that it resolved, then any others.
 
     Args:
         evaluations: of the agent.
-        wanted: sets of the parent's failed tasks; the first one counts of which the agent resolved a task.
+        wanted: sets of tasks; the first one counts of which the agent resolved a task.
         rng: the random stream.
     """
     solved: list[ActionId] = []
