@@ -306,6 +306,7 @@ _COLUMNS = (
     _Column("clade", 15, lambda row: fmt.tally(row.clade) if row.children else ""),
     _Column("children", 9, lambda row: str(len(row.children) or ""), "dim"),
     _Column("bound", 7, lambda row: f"{row.lower_bound:.2f}" if row.own.n else "", "dim"),
+    _Column("kept", 7, lambda row: f"{row.kept}/{row.tested}" if row.tested else "", "dim"),
 )
 
 
