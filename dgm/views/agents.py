@@ -78,6 +78,11 @@ class AgentRow(View):
     """Predictions of its edit that were kept or broken."""
     clade_kept: int = 0
     clade_tested: int = 0
+    clade_gain: float | None = None
+    """Gain per expansion of the clade: how much better children are than their parents, in rate, on average over the
+    agent and all its descendants (``Tree.clade_gain``). None if no expansion counts yet."""
+    clade_expansions: int = 0
+    """Number of expansions that ``clade_gain`` is the mean of: stillborn children and those with a verdict."""
 
     @classmethod
     def of(
@@ -89,11 +94,9 @@ class AgentRow(View):
         **more: Any,  # noqa: ANN401  (fields of a subclass)
     ) -> Self:
         """Return an agent's row; a subclass has more fields. Agents that ``states`` does not have are idle."""
-        own, promises, clade_promises = (
-            tree.own(agent.id),
-            tree.promises(agent.id),
-            tree.clade_promises(agent.id),
-        )
+        own = tree.own(agent.id)
+        gain, expansions = tree.clade_gain(agent.id)
+        promises, clade_promises = tree.promises(agent.id), tree.clade_promises(agent.id)
         values: dict[str, Any] = {
             "agent": agent.id,
             "parents": agent.parents,
@@ -116,6 +119,8 @@ class AgentRow(View):
             "tested": promises.n,
             "clade_kept": clade_promises.resolved,
             "clade_tested": clade_promises.n,
+            "clade_gain": gain if expansions else None,
+            "clade_expansions": expansions,
         }
         return cls(**values, **more)
 
