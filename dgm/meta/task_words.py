@@ -117,7 +117,7 @@ def find_statement(conversation: Sequence[Message], mark: str) -> str:
 
 def find_lines(conversation: Sequence[Message], mark: str) -> Sequence[str]:
     """Return what stands behind ``mark`` and a colon in each such line of the last of the model's texts with one."""
-    line = re.compile(rf"^(?:[^\w\"]|_)*(?i:{re.escape(mark)})[*_`]*[ \t]*[:\uff1a](.*)", re.M)
+    line = re.compile(rf"^(?:[^\w\"]|_)*(?i:{re.escape(mark)})[*_`]*[ \t]*[:\uff1a][*_`]*(.*)", re.M)
     return next(filter(None, map(line.findall, reversed([*_list_texts(conversation)]))), ())
 
 

@@ -29,8 +29,8 @@ _OPEN = re.compile(r"^These places are open:\n((?:- .+\n?)+)", re.M)
 _PROPOSAL = re.compile(r"^Proposal: *(\S.*(?:\n(?!\s*\n).+)*)", re.M)
 _QUOTED = re.compile(r"^- `([^`\n]+)`", re.M)
 _UNSOLVED = re.compile(r"^- `cases/([^`/\n]+)-\d+/`: unresolved", re.M)
-_PREDICT = re.compile(r"\s*\n\nBehind that last line, say which of the problems[^\0]*")
-"""The request for predictions, which ends a problem; draws leave it out."""
+_PREDICT = re.compile(r"\n\nBehind that last line, say which of the problems.*?leave these lines out\.", re.S)
+"""The request for predictions; draws leave it out."""
 _PROMISED = 3
 """Maximum number of predictions."""
 _CONFLICT = re.compile(r"^<{7,} .*\n((?:.*\n)*?)\|{7,}.*\n((?:.*\n)*?)={7,}\n((?:.*\n)*?)>{7,} .*\n?", re.M)
