@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from operator import add, attrgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,6 +148,7 @@ class Spend:
 
 
 Column = NDArray[np.int64]
+_Number = TypeVar("_Number", np.int64, np.float64)
 CANNOT_GO_ON = "cannot go on"
 """The reason in ``RunStopped`` when a session ended because its children die."""
 MENDING_SECTIONS = frozenset({"models", "providers", "limits", "sandbox"})
@@ -317,6 +318,8 @@ class Tree:
     Children rejected by a person, or by a time-out in a person's place, do not count: they could be made. All counts
     are reset after a session that could not go on, when changed settings may remove the cause.
     """
+    stillbirths: Column
+    """Stillborn children with the agent as first parent, except those that a person rejected."""
     flip_balance: Column
     """Tasks gained minus tasks lost against the agent's parents; 0 unless ``counts_flips``.
 
@@ -334,6 +337,7 @@ class Tree:
         "pending_evaluations",
         "expansions",
         "barren",
+        "stillbirths",
         "flip_balance",
     )
 
@@ -388,6 +392,8 @@ class Tree:
         self._deferred = False
         self._table = np.zeros((len(self.COLUMNS), 16), dtype=np.int64)
         self._graph: DiGraph[int] | None = None
+        self._gains: tuple[int, NDArray[np.float64]] = (-1, np.zeros((2, 0)))
+        """Sums of gains and counted expansions by clade, and the number of the event up to which they hold."""
         self._cut_columns()
 
     # Descent
@@ -487,6 +493,34 @@ class Tree:
     def clade(self, agent: AgentId) -> Tally:
         """Return the tally of the agent and all its descendants, each descendant once."""
         return Tally(int(self.clade_resolved[agent]), int(self.clade_unresolved[agent]))
+
+    def clade_gain(self, agent: AgentId) -> tuple[float, int]:
+        """Return the gain per expansion of the agent's clade, in rate, and the number of expansions that count.
+
+        It scores how good the clade is at improving itself: the mean of g over the ended expansions whose first
+        parent is in the clade. A stillborn child gains nothing: g = 0. A child with r of n > 0 evaluations resolved
+        has g = (r + 2m) / (n + 2) - m, where m is the highest (1 + r) / (2 + n) of its parents. So the prior of
+        a child's rate is worth two verdicts and says that the edit changed nothing: few verdicts give a small gain.
+        Losses count like gains; with max(0, g), chance alone would look like improvement. Children without a verdict
+        and expansions that were lost do not count. The result is (0, 0) if nothing counts.
+        """
+        if self._gains[0] != self.seq:
+            self._gains = self.seq, self._sum_clades(self._sum_gains())
+        total, count = self._gains[1][:, agent].tolist()
+        return (total / count if count else 0.0), int(count)
+
+    def _sum_gains(self) -> NDArray[np.float64]:
+        """Return the sum of g and the number of counted expansions by first parent; see ``clade_gain``."""
+        resolved, n = self.own_resolved, self.own_resolved + self.own_unresolved
+        means = (1 + resolved) / (2 + n)
+        sums: NDArray[np.float64] = np.zeros((2, len(n)))
+        sums[1] = self.stillbirths
+        for agent in self._agents:
+            if agent.parents and n[agent.id]:
+                before = max(means[parent] for parent in agent.parents)
+                gain = (resolved[agent.id] + 2 * before) / (n[agent.id] + 2) - before
+                sums[:, agent.parents[0]] += gain, 1
+        return sums
 
     def tried(self, agent: AgentId) -> AbstractSet[TaskId]:
         """Return tasks whose first attempt was started: graded, running, to be repeated, or given up."""
@@ -595,6 +629,7 @@ class Tree:
                 self._add(_FINDINGS, dead.parents[0], len(dead.findings))
                 if not dead.decided:
                     self.barren[dead.parents[0]] += 1
+                    self.stillbirths[dead.parents[0]] += 1
                     self.deaths.append(event)
             case ActionLost(action, _, final):
                 self._lose(action, final)
@@ -708,8 +743,8 @@ class Tree:
             news[:, : before.shape[1]] -= before
             self._table[_SUMMED : 2 * _SUMMED, : len(self._agents)] += self._sum_clades(news)
 
-    def _sum_clades(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sums of counts over clades; shapes (3, agents).
+    def _sum_clades(self, counts: NDArray[_Number]) -> NDArray[_Number]:
+        """Return the sums of counts over clades; shapes (rows, agents).
 
         In one pass from the youngest to the seed, an agent with one parent is added to it. Two paths may lead from a
         crossover to the same ancestor, so crossovers, each with what was added to it, go up as sets of bits.

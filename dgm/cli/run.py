@@ -27,10 +27,12 @@ from dgm.errors import UserError
 from dgm.paths import preset_file, preset_names
 from dgm.render import fmt
 from dgm.render.plan_text import render_plan
+from dgm.render.report_text import cheapest_text
 from dgm.render.safe import one_line
 from dgm.render.text import render_run
 from dgm.search.loop import AT_ONCE
 from dgm.views.agents import AgentRow
+from dgm.views.objective import CheapestView
 from dgm.views.run import RunView
 
 EXIT = {
@@ -60,6 +62,8 @@ class SearchView(RunView):
 
     ended: str
     """Why the session ended."""
+    cheapest: CheapestView | None
+    """None without an agent."""
 
 
 def _option(
@@ -198,9 +202,12 @@ def _print_outcome(evolution: Evolution, *, json: bool) -> int:
     assert ending is not None, "a session was performed"
     run = evolution.run
     if json:
-        print_json(SearchView(**dict(RunView.load(run)), ended=ending.reason.value))
+        cheapest = CheapestView.load(run) if run.tree.agents else None
+        print_json(SearchView(**dict(RunView.load(run)), cheapest=cheapest, ended=ending.reason.value))
     elif ending != AT_ONCE:
         make_console().print(render_run(RunView.load(run)))
+        if run.tree.agents and (text := cheapest_text(CheapestView.load(run))):
+            print_line(f"cheapest: {text}")
     next_step = (
         f"to look at it: dgm show {run.name}"
         if ending.reason in (Reason.GOAL, Reason.STANDSTILL)

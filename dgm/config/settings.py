@@ -470,6 +470,16 @@ class PromotionSettings(Section):
     """Graded evaluations of the search between rounds; 0: only ``dgm promote`` performs them."""
 
 
+class ObjectiveSettings(Section):
+    """What agents are compared by, beside the share of tasks that they resolve (``docs/results.md``)."""
+
+    cheapest: Literal["usd", "tokens", "seconds"] | None = None
+    """Cost by which the cheapest agent is found that is not worse than the best; default: usd if the evaluations cost
+    any, else tokens."""
+    margin: Annotated[float, Field(gt=0, lt=1)] = 0.1
+    """Loss of rate that still counts as not worse: 0.1 is ten points."""
+
+
 class Settings(Section):
     """Everything that decides what a run does."""
 
@@ -505,6 +515,7 @@ class Settings(Section):
     grading: GradingSettings = GradingSettings()
     scale: ScaleSettings = ScaleSettings()
     promotion: PromotionSettings = PromotionSettings()
+    objective: ObjectiveSettings = ObjectiveSettings()
 
     @field_validator("providers")
     @classmethod
