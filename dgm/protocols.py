@@ -25,6 +25,7 @@ from dgm.domain import (
     Evaluation,
     Finding,
     Findings,
+    Prediction,
     Snapshot,
     Split,
     Tally,
@@ -576,6 +577,8 @@ class Proposal:
     log: bytes = b""
     stated: str = ""
     """Statement why the change is not specific to any task, if the operator asked for one."""
+    predictions: tuple[Prediction, ...] = ()
+    """Tasks that the first parent failed and the child is expected to resolve, each once."""
 
 
 class Operator(Protocol):
