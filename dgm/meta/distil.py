@@ -12,7 +12,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from dgm.domain import Entry, Snapshot, Verdict
+from dgm.domain import Entry, Prediction, Snapshot, Verdict
 from dgm.errors import AgentFault
 from dgm.messages import Message, Request, Role
 from dgm.meta.answers import Answer, MalformedAnswer, Text, ask_shortened, ask_until_readable, read_answer
@@ -33,7 +33,7 @@ from dgm.meta.lessons import (
 )
 from dgm.meta.operators import OperatorContext
 from dgm.meta.self_edit import edit_source, problem_values
-from dgm.meta.task_words import TaskWords
+from dgm.meta.task_words import MAX_PREDICTIONS, TaskWords, promisable_tasks
 from dgm.protocols import Brief, Case, Needs, Proposal, Workbench
 
 SKELETON = '{"lessons": [{"lesson": "...", "contrasts": [1]}]}'
@@ -71,7 +71,8 @@ class Distil:
     async def make(self, brief: Brief, bench: Workbench) -> Proposal:
         """Drop contradicted lessons, ask for new ones, and have the parent read them if it does not yet.
 
-        Where there are too many lessons, those that gained least make room for new ones, the older of equals first.
+        The child is predicted to solve the parent's failures from which the new lessons were drawn. Where there are too
+        many lessons, those that gained least make room for new ones, the older of equals first.
 
         Raises:
             AgentFault: stage ``evidence``: there is nothing to contrast; ``memory``: the edited agent does not read its
@@ -102,7 +103,19 @@ class Distil:
         summary = " ".join(
             [f"Lessons: {len(fresh)} new, {len(dropped)} dropped.", *(each.text for each in fresh)]
         )
-        return Proposal(child, summary[:200], "\n".join([*log, ""]).encode("utf-8", "replace") + output)
+        promised = {task_digest(task): task for task in promisable_tasks(brief)}
+        reasons = {
+            promised[attempt.task]: lesson.text
+            for lesson in fresh
+            for attempt in lesson.evidence
+            if attempt.task in promised
+        }
+        return Proposal(
+            child,
+            summary[:200],
+            "\n".join([*log, ""]).encode("utf-8", "replace") + output,
+            predictions=tuple(Prediction(*item) for item in reasons.items())[:MAX_PREDICTIONS],
+        )
 
     async def _ask(
         self,

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from dgm.domain import Entry, Verdict
+from dgm.domain import Entry, Prediction, Verdict
 from dgm.errors import AgentFault
 from dgm.meta.distil import Distil
 from dgm.meta.lessons import MAX_LESSONS, PATH, read_lessons, task_digest
@@ -53,6 +53,12 @@ def test_attempts_at_the_same_task_are_contrasted_and_become_the_lesson_s_eviden
     assert {each.task for each in learned.evidence} == {task_digest("b")}
     assert proposal.rationale == "Lessons: 1 new, 0 dropped. Read the tests first."
     assert bench.jobs == []
+
+
+def test_the_failures_behind_a_new_lesson_are_predicted_to_be_solved():
+    answer = {"lessons": [{"lesson": "First.", "contrasts": [1]}, {"lesson": "Second.", "contrasts": [2]}]}
+    proposal = distil(Bench(answer), member(4, READS, a=NO, b=NO, c=YES))
+    assert proposal.predictions == (Prediction("b", "First."),)
 
 
 def test_without_a_common_task_failures_stand_beside_successes_at_other_tasks():
