@@ -187,7 +187,7 @@ def syntax_key(source: Snapshot) -> str:
 
     Python counts as ``ast.unparse`` writes it, so comments, layout, quotes and parentheses do not count. Docstrings
     count only if the agent names a way to read them, or imports a package that is neither Python's own nor its own:
-    such packages make descriptions of tools out of them. Of ``memory/lessons.md`` the lessons count, not their evidence.
+    such packages make descriptions of tools out of them. In ``memory/lessons.md`` lessons count, not their evidence.
     Other files, and Python that cannot be parsed, count by their content. Files that ``storable`` drops do not count.
     """
     files = storable(source)
