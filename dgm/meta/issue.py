@@ -74,13 +74,15 @@ def read_issue(text: str, tasks: TaskWords) -> Issue:
     return issue
 
 
-class _IssueOperator:
+class IssueOperator:
     """An operator with one parent and one child, made by way of an issue."""
 
     def __init__(self, making: OperatorContext) -> None:
         self.making = making
 
-    async def _make(self, brief: Brief, bench: Workbench, build: Callable[[int], Request]) -> Proposal:
+    async def make_by_issue(
+        self, brief: Brief, bench: Workbench, build: Callable[[int], Request]
+    ) -> Proposal:
         """Ask for an issue by ``build``, a question with about so many characters; let the parent implement it."""
         making, tasks = self.making, TaskWords.of(brief)
 
@@ -101,14 +103,15 @@ class _IssueOperator:
         log = text.encode("utf-8", "replace") + work.completed.output
         return Proposal(work.workspace, rationale(work.conversation), log)
 
-    def _question(self, name: str, brief: Brief, values: dict[str, object]) -> Request:
+    def question(self, name: str, brief: Brief, values: dict[str, object]) -> Request:
+        """Return the question for an issue from the prompts ``name`` and ``name-question``."""
         prompts = self.making.prompts
         text = prompts.fill(f"{name}-question", {**brief.facts, **values})
         messages = Message(Role.SYSTEM, prompts.fill(name, {})), Message(Role.USER, text)
         return Request(messages, form=Issue.form())
 
 
-class Diagnose(_IssueOperator):
+class Diagnose(IssueOperator):
     """One failure, by the kind of entry that the brief aims at."""
 
     name = "diagnose"
@@ -127,22 +130,22 @@ class Diagnose(_IssueOperator):
         if not failed:
             raise AgentFault("evidence", "the parent has failed at nothing that could be diagnosed")
         about = next((case for case in failed if case.action == brief.case), failed[0])
-        parts = [*_case_parts(about)]
+        parts = [*case_parts(about)]
         if entry == STOCHASTIC and solved:
-            parts += _case_parts(solved[0], "for comparison: a solved task's ")
-        parts.append(_source_part(parent))
+            parts += case_parts(solved[0], "for comparison: a solved task's ")
+        parts.append(source_part(parent))
         values: dict[str, object] = {
-            "last": _describe_last_change(parent.agent),
+            "last": describe_last_change(parent.agent),
             "entry": self.making.prompts.fill(f"diagnose-{entry}", brief.facts).strip(),
         }
 
         def build(chars: int) -> Request:
-            return self._question("diagnose", brief, {**values, "parts": fit_to_budget(parts, chars)})
+            return self.question("diagnose", brief, {**values, "parts": fit_to_budget(parts, chars)})
 
-        return await self._make(brief, bench, build)
+        return await self.make_by_issue(brief, bench, build)
 
 
-class Compare(_IssueOperator):
+class Compare(IssueOperator):
     """The agent's verdicts beside those of others, one failure and one success of it, and how others solved it."""
 
     name = "compare"
@@ -154,12 +157,12 @@ class Compare(_IssueOperator):
         parts = compare_parts(brief)
         if not parts:
             raise AgentFault("evidence", "the parent has failed at nothing that could be compared")
-        values: dict[str, object] = {"agent": agent.id, "last": _describe_last_change(agent)}
+        values: dict[str, object] = {"agent": agent.id, "last": describe_last_change(agent)}
 
         def build(chars: int) -> Request:
-            return self._question("compare", brief, {**values, "parts": fit_to_budget(parts, chars)})
+            return self.question("compare", brief, {**values, "parts": fit_to_budget(parts, chars)})
 
-        return await self._make(brief, bench, build)
+        return await self.make_by_issue(brief, bench, build)
 
 
 def compare_parts(brief: Brief) -> Sequence[Part]:
@@ -183,10 +186,10 @@ def compare_parts(brief: Brief) -> Sequence[Part]:
         return []
     parts: list[Part] = [
         ("who solves what", _verdict_table(me, others)),
-        *_case_parts(failure, "failed: the agent's "),
+        *case_parts(failure, "failed: the agent's "),
     ]
     if solved:
-        parts += [part for part in _case_parts(solved[0], "solved: the agent's ") if part[1]]
+        parts += [part for part in case_parts(solved[0], "solved: the agent's ") if part[1]]
     gains = {
         n: sum(other.verdicts.get(task) is Verdict.RESOLVED for task in missed)
         for n, other in enumerate(others)
@@ -205,7 +208,7 @@ def compare_parts(brief: Brief) -> Sequence[Part]:
             task = case.evaluation.task
             parts.append((f"agent {agent.id}: how it solved {task}", case.traces["conversation"]))
             parts.append((f"agent {agent.id}: its patch for {task}", case.traces["patch"]))
-    return [*parts, _source_part(me)]
+    return [*parts, source_part(me)]
 
 
 def _verdict_table(me: Member, others: Sequence[Member]) -> bytes:
@@ -233,13 +236,15 @@ def _cases_by_verdict(brief: Brief) -> tuple[Sequence[Case], Sequence[Case]]:
     return failed, [case for case in cases if case.evaluation.verdict is Verdict.RESOLVED]
 
 
-def _describe_last_change(agent: Agent) -> str:
+def describe_last_change(agent: Agent) -> str:
+    """Return why the agent was made, without a full stop."""
     return agent.rationale.rstrip(".") or (
         "not said" if agent.parents else "none, the search started from it"
     )
 
 
-def _case_parts(case: Case, whose: str = "the agent's ") -> Sequence[Part]:
+def case_parts(case: Case, whose: str = "the agent's ") -> Sequence[Part]:
+    """Return the problem, conversation, patch, failed tests and output of a case."""
     evaluation, traces = case.evaluation, case.traces
     tests = f"{evaluation.verdict}: {evaluation.reason}\n".encode() + traces["failures"]
     return (
@@ -251,7 +256,8 @@ def _case_parts(case: Case, whose: str = "the agent's ") -> Sequence[Part]:
     )
 
 
-def _source_part(member: Member) -> Part:
+def source_part(member: Member) -> Part:
+    """Return the text files of an agent as one part."""
     files = [
         f"--- {path}\n".encode() + data for path, data in plain(member.source).items() if b"\0" not in data
     ]
