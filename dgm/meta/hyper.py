@@ -12,7 +12,7 @@ from dgm.errors import AgentFault
 from dgm.meta.contract import read_contract
 from dgm.meta.evidence import BUDGET_FILE, TABLE_FILE, cut_middle
 from dgm.meta.operators import OperatorContext
-from dgm.meta.self_edit import edit_source, problem_values, rationale
+from dgm.meta.self_edit import edit_source, problem_values, propose_child
 from dgm.protocols import Brief, Needs, Proposal, Workbench
 
 NOTES = "notes/"
@@ -61,7 +61,7 @@ class Hyper:
             raise AgentFault(
                 "notes", f"{NOTES} has {size:,} bytes of notes; at most {NOTES_BYTES:,} are allowed"
             )
-        return Proposal(work.workspace, rationale(work.conversation), work.completed.output)
+        return propose_child(brief, work)
 
 
 def read_procedure(source: Snapshot) -> str:

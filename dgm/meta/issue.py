@@ -6,6 +6,7 @@ program as its response over many conditions.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from dgm.domain import Agent, TaskId, Verdict
 from dgm.errors import AgentFault
@@ -21,7 +22,7 @@ from dgm.meta.answers import (
 )
 from dgm.meta.evidence import fit_to_budget, plain
 from dgm.meta.operators import OperatorContext
-from dgm.meta.self_edit import edit_source, problem_values, rationale
+from dgm.meta.self_edit import edit_source, problem_values, propose_child
 from dgm.meta.task_words import TaskWords
 from dgm.protocols import Brief, Case, Member, Needs, Proposal, Workbench
 
@@ -80,9 +81,7 @@ class IssueOperator:
     def __init__(self, making: OperatorContext) -> None:
         self.making = making
 
-    async def make_by_issue(
-        self, brief: Brief, bench: Workbench, build: Callable[[int], Request]
-    ) -> Proposal:
+    async def _make(self, brief: Brief, bench: Workbench, build: Callable[[int], Request]) -> Proposal:
         """Ask for an issue by ``build``, a question with about so many characters; let the parent implement it."""
         making, tasks = self.making, TaskWords.of(brief)
 
@@ -100,11 +99,10 @@ class IssueOperator:
         values = {**problem_values(brief), "problem": issue.problem, "proposal": issue.proposal}
         work = await edit_source(making, brief, bench, making.prompts.fill("implement", values))
         text = f"What happened: {issue.log_summary}\n\nProblem: {issue.problem}\n\nProposal: {issue.proposal}\n\n"
-        log = text.encode("utf-8", "replace") + work.completed.output
-        return Proposal(work.workspace, rationale(work.conversation), log)
+        proposal = propose_child(brief, work)
+        return replace(proposal, log=text.encode("utf-8", "replace") + proposal.log)
 
-    def question(self, name: str, brief: Brief, values: dict[str, object]) -> Request:
-        """Return the question for an issue from the prompts ``name`` and ``name-question``."""
+    def _question(self, name: str, brief: Brief, values: dict[str, object]) -> Request:
         prompts = self.making.prompts
         text = prompts.fill(f"{name}-question", {**brief.facts, **values})
         messages = Message(Role.SYSTEM, prompts.fill(name, {})), Message(Role.USER, text)
@@ -140,9 +138,9 @@ class Diagnose(IssueOperator):
         }
 
         def build(chars: int) -> Request:
-            return self.question("diagnose", brief, {**values, "parts": fit_to_budget(parts, chars)})
+            return self._question("diagnose", brief, {**values, "parts": fit_to_budget(parts, chars)})
 
-        return await self.make_by_issue(brief, bench, build)
+        return await self._make(brief, bench, build)
 
 
 class Compare(IssueOperator):
@@ -160,9 +158,9 @@ class Compare(IssueOperator):
         values: dict[str, object] = {"agent": agent.id, "last": describe_last_change(agent)}
 
         def build(chars: int) -> Request:
-            return self.question("compare", brief, {**values, "parts": fit_to_budget(parts, chars)})
+            return self._question("compare", brief, {**values, "parts": fit_to_budget(parts, chars)})
 
-        return await self.make_by_issue(brief, bench, build)
+        return await self._make(brief, bench, build)
 
 
 def compare_parts(brief: Brief) -> Sequence[Part]:
@@ -185,7 +183,7 @@ def compare_parts(brief: Brief) -> Sequence[Part]:
     if failure is None:
         return []
     parts: list[Part] = [
-        ("who solves what", _verdict_table(me, others)),
+        ("who solves what", verdict_table(me, others)),
         *case_parts(failure, "failed: the agent's "),
     ]
     if solved:
@@ -211,7 +209,8 @@ def compare_parts(brief: Brief) -> Sequence[Part]:
     return [*parts, source_part(me)]
 
 
-def _verdict_table(me: Member, others: Sequence[Member]) -> bytes:
+def verdict_table(me: Member, others: Sequence[Member]) -> bytes:
+    """Return a row for each task with every agent's verdict, tasks that others solve and ``me`` does not first."""
     agents = (me, *others)
 
     def key(task: TaskId) -> tuple[bool, bool, TaskId]:
@@ -237,14 +236,14 @@ def _cases_by_verdict(brief: Brief) -> tuple[Sequence[Case], Sequence[Case]]:
 
 
 def describe_last_change(agent: Agent) -> str:
-    """Return why the agent was made, without a full stop."""
+    """Return what an agent's last change was, for the middle of a sentence."""
     return agent.rationale.rstrip(".") or (
         "not said" if agent.parents else "none, the search started from it"
     )
 
 
 def case_parts(case: Case, whose: str = "the agent's ") -> Sequence[Part]:
-    """Return the problem, conversation, patch, failed tests and output of a case."""
+    """Return a case's problem and traces; ``whose`` begins each title."""
     evaluation, traces = case.evaluation, case.traces
     tests = f"{evaluation.verdict}: {evaluation.reason}\n".encode() + traces["failures"]
     return (
@@ -257,7 +256,7 @@ def case_parts(case: Case, whose: str = "the agent's ") -> Sequence[Part]:
 
 
 def source_part(member: Member) -> Part:
-    """Return the text files of an agent as one part."""
+    """Return an agent's text files, each below its path."""
     files = [
         f"--- {path}\n".encode() + data for path, data in plain(member.source).items() if b"\0" not in data
     ]

@@ -27,6 +27,7 @@ BUILTIN = {
     "invent": "dgm.meta.invent:Invent",
     "module": "dgm.meta.self_edit:Module",
     "recombine": "dgm.meta.recombine:Recombine",
+    "share": "dgm.meta.share:Share",
 }
 """Name → ``module:attribute``, as an entry point names it; called with an ``OperatorContext`` as a plug-in is."""
 SHAPE: Mapping[str, int | None] = {"name": None, "make": 2}

@@ -45,9 +45,9 @@ class Recombine(IssueOperator):
         }
 
         def build(chars: int) -> Request:
-            return self.question("recombine", brief, {**values, "parts": fit_to_budget(parts, chars)})
+            return self._question("recombine", brief, {**values, "parts": fit_to_budget(parts, chars)})
 
-        return await self.make_by_issue(brief, bench, build)
+        return await self._make(brief, bench, build)
 
 
 def choose_attempts(brief: Brief) -> Sequence[Sequence[Case]]:
@@ -65,7 +65,7 @@ def choose_attempts(brief: Brief) -> Sequence[Sequence[Case]]:
     for cases in several:
         first = cases[0].evaluation.verdict
         cases[1:] = sorted(cases[1:], key=lambda case: case.evaluation.verdict is first)
-    several.sort(key=lambda cases: cases[0].evaluation.verdict is cases[-1].evaluation.verdict)
+    several.sort(key=lambda cases: len({case.evaluation.verdict for case in cases}) < 2)
     return [cases[:ATTEMPTS] for cases in several[:TASKS]]
 
 

@@ -32,6 +32,7 @@ from dgm.views.best_line import (
 from dgm.views.conduct import DriftView
 from dgm.views.curve import CurvePoint, compute_curve
 from dgm.views.holdout import Answer, HoldoutView, holdout_exists, read_holdout
+from dgm.views.objective import CheapestView
 from dgm.views.probes import AgentProbesView
 from dgm.views.promotion import PromotionsView
 from dgm.views.run import (
@@ -106,6 +107,10 @@ class OperatorView(View):
     """Judged children with a higher rate than the better of their parents."""
     gain: GainView | None
     """None without a judged child."""
+    kept: int = 0
+    """Predictions of its children that were kept; ``PredictionView.state`` says when one is."""
+    tested: int = 0
+    """Predictions of its children that were kept or broken."""
     spend: UsageView
     seconds: float
     """Wall time of the ended expansions."""
@@ -205,6 +210,7 @@ class ReportView(View):
     """None if the best agent was not evaluated on the holdout tasks."""
     promotions: PromotionsView | None
     """None before the first round of promotion."""
+    cheapest: CheapestView
     probes: AgentProbesView
     """State of the best agent's probes."""
     ending: EndingView | None = None
@@ -287,6 +293,7 @@ class ReportView(View):
             chosen=_correct_rate(tree, best),
             holdout=holdout,
             promotions=PromotionsView.load(run),
+            cheapest=CheapestView.load(run, best),
             probes=AgentProbesView.load(run, tree.agents[best]),
             spend=_read_spend(run),
             operators=read_operators(run),
@@ -382,6 +389,8 @@ def _view_operator(line: OperatorLine) -> OperatorView:
         judged=line.judged,
         better=line.better,
         gain=GainView(mean=gain.mean, interval=interval) if gain else None,
+        kept=line.promises.resolved,
+        tested=line.promises.n,
         spend=UsageView.of(line.spend),
         seconds=line.seconds,
         vetting={stage: {"runs": took.runs, "seconds": took.seconds} for stage, took in line.vetting.items()},
