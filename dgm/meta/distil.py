@@ -63,7 +63,7 @@ class Distil:
     """An operator with one parent and one child, which differs from it in what it remembers."""
 
     name = "distil"
-    needs = Needs(failures=1, successes=1, relatives=3, ancestors=8)
+    needs = Needs(failures=1, successes=1, relatives=3, attempts=_CONTRASTS, ancestors=8)
 
     def __init__(self, making: OperatorContext) -> None:
         self.making = making

@@ -111,6 +111,7 @@ def _lessons(said: Sequence[str]) -> Mapping[str, object]:
 QUESTIONS: Mapping[str, Callable[[Sequence[str]], Mapping[str, object]]] = {
     "You diagnose a coding agent.": _issue,
     "You compare coding agents.": _issue,
+    "You revise how a coding agent works.": _issue,
     "You improve a group of coding agents.": _issue,
     "You distil lessons for a coding agent.": _lessons,
     "You write a coding agent.": _invent,
