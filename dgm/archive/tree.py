@@ -77,8 +77,8 @@ PROMOTION_EVENTS = (PromotionStarted, PromotionSpent, PromotionDecided)
 """Events of which policies see nothing."""
 Key = tuple[ActionId, int]
 """Action and number of a call."""
-_SUMMED, _FINDINGS = 3, 2
-"""Number of first columns of a tree that are summed over clades, and the one with findings."""
+_SUMMED, _FINDINGS, _KEPT, _BROKEN = 5, 2, 3, 4
+"""Number of first columns of a tree that are summed over clades, and those with findings and predictions."""
 
 
 class Spend:
@@ -304,9 +304,14 @@ class Tree:
     own_unresolved: Column
     own_findings: Column
     """Findings against the agent: in its evaluations, in its edit, and in its work on its children."""
+    own_kept: Column
+    """Predictions of the agent's edit that were kept; ``Prediction`` says when one is."""
+    own_broken: Column
     clade_resolved: Column
     clade_unresolved: Column
     clade_findings: Column
+    clade_kept: Column
+    clade_broken: Column
     depths: Column
     """Number of steps to the seed along first parents."""
     tried_count: Column
@@ -331,9 +336,13 @@ class Tree:
         "own_resolved",
         "own_unresolved",
         "own_findings",
+        "own_kept",
+        "own_broken",
         "clade_resolved",
         "clade_unresolved",
         "clade_findings",
+        "clade_kept",
+        "clade_broken",
         "depths",
         "tried_count",
         "pending_evaluations",
@@ -499,6 +508,14 @@ class Tree:
     def clade(self, agent: AgentId) -> Tally:
         """Return the tally of the agent and all its descendants, each descendant once."""
         return Tally(int(self.clade_resolved[agent]), int(self.clade_unresolved[agent]))
+
+    def promises(self, agent: AgentId) -> Tally:
+        """Return how many of the agent's predictions were kept (as resolved) and broken (as unresolved)."""
+        return Tally(int(self.own_kept[agent]), int(self.own_broken[agent]))
+
+    def clade_promises(self, agent: AgentId) -> Tally:
+        """Return the same over the agent and all its descendants, each descendant once."""
+        return Tally(int(self.clade_kept[agent]), int(self.clade_broken[agent]))
 
     def clade_gain(self, agent: AgentId) -> tuple[float, int]:
         """Return the gain per expansion of the agent's clade, in rate, and the number of expansions that count.
@@ -801,6 +818,7 @@ class Tree:
                 child.rationale,
                 event.action,
                 event.key,
+                child.predictions,
             )
         )
         self._children.append([])
@@ -839,6 +857,10 @@ class Tree:
         if task not in verdicts:
             self.tried_count[agent] += 1
             task = TaskId(sys.intern(task))
+        if any(task == prediction.task for prediction in self._agents[agent].predictions):
+            for state, times in ((verdicts.get(task), -1), (verdict, 1)):
+                if state is not None:
+                    self._add(_KEPT if state is Verdict.RESOLVED else _BROKEN, agent, times)
         verdicts[task] = verdict
 
     def _forget(self, action: ActionId) -> Action | None:
