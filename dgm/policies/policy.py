@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dgm.archive.events import Recorded
-from dgm.archive.tree import Tree
+from dgm.archive.tree import REWARD_UNIT, Tree
 from dgm.domain import SEED, Action, AgentId, Evaluate, Expand, TaskId
 from dgm.errors import UserError
 from dgm.plugins import FUNCTION_MARK
@@ -82,6 +82,22 @@ class View:
     def clade_failed(self) -> Ints:
         """Number of unresolved verdicts of the agent and all its descendants."""
         return np.array(self.tree.clade_unresolved, dtype=np.int64)
+
+    @cached_property
+    def reward(self) -> Floats:
+        """Sum of the rewards of the agent's evaluations, each in [0, 1]; ``solved`` unless ``policy.reward`` is set."""
+        weighed = self.tree.objective.reward
+        return np.asarray(
+            np.array(self.tree.own_reward) / REWARD_UNIT if weighed else self.solved.astype(float)
+        )
+
+    @cached_property
+    def clade_reward(self) -> Floats:
+        """The same of the agent and all its descendants."""
+        weighed = self.tree.objective.reward
+        return np.asarray(
+            np.array(self.tree.clade_reward) / REWARD_UNIT if weighed else self.clade_solved.astype(float)
+        )
 
     @cached_property
     def graded(self) -> Ints:
