@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from operator import add, attrgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,7 @@ from dgm.archive.events import (
     RunStarted,
     RunStopped,
     TaskGraded,
+    TasksChanged,
     VerdictWithdrawn,
 )
 from dgm.domain import (
@@ -148,6 +149,7 @@ class Spend:
 
 
 Column = NDArray[np.int64]
+Number = TypeVar("Number", np.int64, np.float64)
 CANNOT_GO_ON = "cannot go on"
 """The reason in ``RunStopped`` when a session ended because its children die."""
 MENDING_SECTIONS = frozenset({"models", "providers", "limits", "sandbox"})
@@ -290,6 +292,36 @@ class Promotions:
             raise ArchiveCorrupt(f"round {event.number} of promotion does not fit here")
 
 
+@dataclass(slots=True)
+class Curriculum:
+    """The search tasks by their state: a fold of ``TasksChanged``."""
+
+    active: tuple[TaskId, ...] = ()
+    """Tasks that agents are evaluated on now, in the order of the suite; all search tasks without a curriculum."""
+    pool: tuple[TaskId, ...] = ()
+    """Tasks that may be drawn: first those never active, in the order of the suite, then those put back."""
+    retired: tuple[TaskId, ...] = ()
+    """Tasks that the recent agents all resolved when they were retired."""
+    judges: dict[TaskId, int] = field(default_factory=dict)
+    """Task that was put back → the first agent born since, whose verdicts say anew whether it is informative."""
+    changes: int = 0
+    """Number of events; 0: the run has no curriculum."""
+
+    def apply(self, event: TasksChanged, tasks: Sequence[TaskId], agents: int) -> None:
+        """Fold in an event of a tree with these search tasks and so many agents; raises ``ArchiveCorrupt``."""
+        drawn, gone = set(event.drawn), {*event.solved, *event.unsolved}
+        pool = self.pool if self.changes else tuple(tasks)
+        active = self.active if self.changes else ()
+        left = (drawn | {*active}) - gone
+        if not left or not drawn <= {*pool} or not gone <= {*active}:
+            raise ArchiveCorrupt("a change of the tasks does not fit here")
+        self.active = tuple(task for task in tasks if task in left)
+        self.pool = (*(task for task in pool if task not in drawn), *event.unsolved)
+        self.retired += event.solved
+        self.judges |= dict.fromkeys(event.unsolved, agents)
+        self.changes += 1
+
+
 class Tree:
     """The state of a run according to its events, held in memory.
 
@@ -308,6 +340,8 @@ class Tree:
     """Number of steps to the seed along first parents."""
     tried_count: Column
     """Number of tasks that ``tried`` names."""
+    untried_count: Column
+    """Number of active tasks that ``tried`` does not name."""
     pending_evaluations: Column
     expansions: Column
     """Expansions started with the agent as first parent; a repeated expansion counts once."""
@@ -331,6 +365,7 @@ class Tree:
         "clade_findings",
         "depths",
         "tried_count",
+        "untried_count",
         "pending_evaluations",
         "expansions",
         "barren",
@@ -356,6 +391,8 @@ class Tree:
         """Number of withdrawn verdicts."""
         self.budget = Budget()
         self.tasks: tuple[TaskId, ...] = ()
+        """The search split, in the suite's order."""
+        self.curriculum = Curriculum()
         self.changes: list[tuple[int, Mapping[str, Any]]] = []
         """Changed settings, nested, each with the number of its event."""
         self.seq = 0
@@ -471,6 +508,11 @@ class Tree:
     def to_redo(self) -> Mapping[ActionId, Action]:
         """Return actions to repeat: lost or invalid, not running and not given up."""
         return MappingProxyType(self._redo)
+
+    @property
+    def active(self) -> tuple[TaskId, ...]:
+        """Tasks that agents are evaluated on now; ``tasks`` unless the run has a curriculum."""
+        return self.curriculum.active
 
     def tries(self, action: ActionId) -> int:
         """Return the number of starts of the action."""
@@ -615,6 +657,13 @@ class Tree:
                     self.barren[:] = 0
                 self.budget, self.tasks, self.stop_reason, self.paused = budget, tasks, "", ""
                 self._watch.begin(recorded.at)
+                if not self.curriculum.changes:
+                    self.curriculum.active = tasks
+                    self.untried_count[:] = len(tasks) - self.tried_count
+            case TasksChanged():
+                self.curriculum.apply(event, self.tasks, len(self._agents))
+                active = frozenset(self.active)
+                self.untried_count[:] = [len(active - tried.keys()) for tried in self._verdicts]
             case RunChanged(settings):
                 self.changes.append((recorded.seq, settings))
                 if not MENDING_SECTIONS.isdisjoint(settings):
@@ -706,10 +755,10 @@ class Tree:
             self._deferred = False
             news = self._table[:_SUMMED, : len(self._agents)].copy()
             news[:, : before.shape[1]] -= before
-            self._table[_SUMMED : 2 * _SUMMED, : len(self._agents)] += self._sum_clades(news)
+            self._table[_SUMMED : 2 * _SUMMED, : len(self._agents)] += self.sum_clades(news)
 
-    def _sum_clades(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sums of counts over clades; shapes (3, agents).
+    def sum_clades(self, counts: NDArray[Number]) -> NDArray[Number]:
+        """Return the sums of counts over clades; shapes (n, agents).
 
         In one pass from the youngest to the seed, an agent with one parent is added to it. Two paths may lead from a
         crossover to the same ancestor, so crossovers, each with what was added to it, go up as sets of bits.
@@ -756,6 +805,7 @@ class Tree:
         if len(self._agents) > self._table.shape[1]:
             self._table = np.concatenate((self._table, np.zeros_like(self._table)), axis=1)
         self._cut_columns()
+        self.untried_count[event.id] = len(self.active)
         for parent in dict.fromkeys(child.parents):
             self._children[parent].append(event.id)
         if child.parents:
@@ -786,6 +836,7 @@ class Tree:
         verdicts = self._verdicts[agent]
         if task not in verdicts:
             self.tried_count[agent] += 1
+            self.untried_count[agent] -= not self.curriculum.changes or task in self.active
             task = TaskId(sys.intern(task))
         verdicts[task] = verdict
 

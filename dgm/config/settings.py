@@ -470,6 +470,15 @@ class PromotionSettings(Section):
     """Graded evaluations of the search between rounds; 0: only ``dgm promote`` performs them."""
 
 
+class CurriculumSettings(Section):
+    """Search tasks that keep up with the agents (``docs/policies.md``)."""
+
+    start: Annotated[int, Field(ge=3)] | None = None
+    """Active search tasks, drawn by the seed; the others wait in a pool. Default: all tasks, and no curriculum."""
+    agents: Annotated[int, Field(ge=2)] = 5
+    """A task leaves the active ones when this many agents with verdicts on it, the youngest, all agree."""
+
+
 class Settings(Section):
     """Everything that decides what a run does."""
 
@@ -505,6 +514,7 @@ class Settings(Section):
     grading: GradingSettings = GradingSettings()
     scale: ScaleSettings = ScaleSettings()
     promotion: PromotionSettings = PromotionSettings()
+    curriculum: CurriculumSettings = CurriculumSettings()
 
     @field_validator("providers")
     @classmethod

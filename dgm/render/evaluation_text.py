@@ -154,9 +154,11 @@ def _decision_lines(view: DecisionsReplay) -> Iterator[str]:
         yield f"{fmt.count(view.asked, 'decision')}, all identical, {seconds}"
 
 
-def _action_text(action: Action | None) -> str:
+def _action_text(action: Action | TasksChanged | None) -> str:
     if action is None:
         return "nothing more"
+    if isinstance(action, TasksChanged):
+        return one_line(describe(action)[1], NAME_CELLS)
     if isinstance(action, Evaluate):
         attempt = f", attempt {action.attempt + 1}" if action.attempt else ""
         return f"evaluate agent {action.agent} on {one_line(action.task, NAME_CELLS)}{attempt}"
