@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dgm.archive.curriculum import Counts, Curriculum, shift_of_tasks
 from dgm.archive.events import (
     ActionLost,
     ActionStarted,
@@ -149,7 +150,7 @@ class Spend:
 
 
 Column = NDArray[np.int64]
-Number = TypeVar("Number", np.int64, np.float64)
+_Number = TypeVar("_Number", np.int64, np.float64)
 CANNOT_GO_ON = "cannot go on"
 """The reason in ``RunStopped`` when a session ended because its children die."""
 MENDING_SECTIONS = frozenset({"models", "providers", "limits", "sandbox"})
@@ -292,36 +293,6 @@ class Promotions:
             raise ArchiveCorrupt(f"round {event.number} of promotion does not fit here")
 
 
-@dataclass(slots=True)
-class Curriculum:
-    """The search tasks by their state: a fold of ``TasksChanged``."""
-
-    active: tuple[TaskId, ...] = ()
-    """Tasks that agents are evaluated on now, in the order of the suite; all search tasks without a curriculum."""
-    pool: tuple[TaskId, ...] = ()
-    """Tasks that may be drawn: first those never active, in the order of the suite, then those put back."""
-    retired: tuple[TaskId, ...] = ()
-    """Tasks that the recent agents all resolved when they were retired."""
-    judges: dict[TaskId, int] = field(default_factory=dict)
-    """Task that was put back → the first agent born since, whose verdicts say anew whether it is informative."""
-    changes: int = 0
-    """Number of events; 0: the run has no curriculum."""
-
-    def apply(self, event: TasksChanged, tasks: Sequence[TaskId], agents: int) -> None:
-        """Fold in an event of a tree with these search tasks and so many agents; raises ``ArchiveCorrupt``."""
-        drawn, gone = set(event.drawn), {*event.solved, *event.unsolved}
-        pool = self.pool if self.changes else tuple(tasks)
-        active = self.active if self.changes else ()
-        left = (drawn | {*active}) - gone
-        if not left or not drawn <= {*pool} or not gone <= {*active}:
-            raise ArchiveCorrupt("a change of the tasks does not fit here")
-        self.active = tuple(task for task in tasks if task in left)
-        self.pool = (*(task for task in pool if task not in drawn), *event.unsolved)
-        self.retired += event.solved
-        self.judges |= dict.fromkeys(event.unsolved, agents)
-        self.changes += 1
-
-
 class Tree:
     """The state of a run according to its events, held in memory.
 
@@ -351,6 +322,8 @@ class Tree:
     Children rejected by a person, or by a time-out in a person's place, do not count: they could be made. All counts
     are reset after a session that could not go on, when changed settings may remove the cause.
     """
+    stillbirths: Column
+    """Stillborn children with the agent as first parent, except those that a person rejected."""
     flip_balance: Column
     """Tasks gained minus tasks lost against the agent's parents; 0 unless ``counts_flips``.
 
@@ -369,6 +342,7 @@ class Tree:
         "pending_evaluations",
         "expansions",
         "barren",
+        "stillbirths",
         "flip_balance",
     )
 
@@ -425,6 +399,10 @@ class Tree:
         self._deferred = False
         self._table = np.zeros((len(self.COLUMNS), 16), dtype=np.int64)
         self._graph: DiGraph[int] | None = None
+        self._comparable: tuple[int, tuple[Counts, Counts]] | None = None
+        """The number of an event, and ``comparable`` after it."""
+        self._gains: tuple[int, NDArray[np.float64]] = (-1, np.zeros((2, 0)))
+        """Sums of gains and counted expansions by clade, and the number of the event up to which they hold."""
         self._cut_columns()
 
     # Descent
@@ -529,6 +507,53 @@ class Tree:
     def clade(self, agent: AgentId) -> Tally:
         """Return the tally of the agent and all its descendants, each descendant once."""
         return Tally(int(self.clade_resolved[agent]), int(self.clade_unresolved[agent]))
+
+    @property
+    def comparable(self) -> tuple[Counts, Counts]:
+        """``own_resolved`` and ``clade_resolved``, corrected for which tasks the verdicts are on; shapes (agents,).
+
+        After a change of the active tasks, plain tallies flatter agents that met the easier ones (``shift_of_tasks``).
+        The numbers of verdicts stay as they are. Without such a change these are the plain counts.
+        """
+        if self.curriculum.changes < 2:
+            return self.own_resolved, self.clade_resolved
+        if self._comparable is None or self._comparable[0] != self.seq:
+            own = shift_of_tasks(self._verdicts)
+            clade = self._sum_clades(own[None, :])[0]
+            counts = (
+                np.clip(self.own_resolved - own, 0.0, self.own_resolved + self.own_unresolved),
+                np.clip(self.clade_resolved - clade, 0.0, self.clade_resolved + self.clade_unresolved),
+            )
+            self._comparable = self.seq, counts
+        return self._comparable[1]
+
+    def clade_gain(self, agent: AgentId) -> tuple[float, int]:
+        """Return the gain per expansion of the agent's clade, in rate, and the number of expansions that count.
+
+        It scores how good the clade is at improving itself: the mean of g over the ended expansions whose first
+        parent is in the clade. A stillborn child gains nothing: g = 0. A child with r of n > 0 evaluations resolved
+        has g = (r + 2m) / (n + 2) - m, where m is the highest (1 + r) / (2 + n) of its parents. So the prior of
+        a child's rate is worth two verdicts and says that the edit changed nothing: few verdicts give a small gain.
+        Losses count like gains; with max(0, g), chance alone would look like improvement. Children without a verdict
+        and expansions that were lost do not count. The result is (0, 0) if nothing counts.
+        """
+        if self._gains[0] != self.seq:
+            self._gains = self.seq, self._sum_clades(self._sum_gains())
+        total, count = self._gains[1][:, agent].tolist()
+        return (total / count if count else 0.0), int(count)
+
+    def _sum_gains(self) -> NDArray[np.float64]:
+        """Return the sum of g and the number of counted expansions by first parent; see ``clade_gain``."""
+        resolved, n = self.comparable[0], self.own_resolved + self.own_unresolved
+        means = (1 + resolved) / (2 + n)
+        sums: NDArray[np.float64] = np.zeros((2, len(n)))
+        sums[1] = self.stillbirths
+        for agent in self._agents:
+            if agent.parents and n[agent.id]:
+                before = max(means[parent] for parent in agent.parents)
+                gain = (resolved[agent.id] + 2 * before) / (n[agent.id] + 2) - before
+                sums[:, agent.parents[0]] += gain, 1
+        return sums
 
     def tried(self, agent: AgentId) -> AbstractSet[TaskId]:
         """Return tasks whose first attempt was started: graded, running, to be repeated, or given up."""
@@ -637,6 +662,7 @@ class Tree:
                 self._add(_FINDINGS, dead.parents[0], len(dead.findings))
                 if not dead.decided:
                     self.barren[dead.parents[0]] += 1
+                    self.stillbirths[dead.parents[0]] += 1
                     self.deaths.append(event)
             case ActionLost(action, _, final):
                 self._lose(action, final)
@@ -755,10 +781,10 @@ class Tree:
             self._deferred = False
             news = self._table[:_SUMMED, : len(self._agents)].copy()
             news[:, : before.shape[1]] -= before
-            self._table[_SUMMED : 2 * _SUMMED, : len(self._agents)] += self.sum_clades(news)
+            self._table[_SUMMED : 2 * _SUMMED, : len(self._agents)] += self._sum_clades(news)
 
-    def sum_clades(self, counts: NDArray[Number]) -> NDArray[Number]:
-        """Return the sums of counts over clades; shapes (n, agents).
+    def _sum_clades(self, counts: NDArray[_Number]) -> NDArray[_Number]:
+        """Return the sums of counts over clades; shapes (rows, agents).
 
         In one pass from the youngest to the seed, an agent with one parent is added to it. Two paths may lead from a
         crossover to the same ancestor, so crossovers, each with what was added to it, go up as sets of bits.

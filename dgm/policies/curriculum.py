@@ -1,4 +1,4 @@
-"""A curriculum: which search tasks agents are evaluated on now, and counts that compare agents across such changes.
+"""A curriculum: which search tasks agents are evaluated on now.
 
 A task that every recent agent resolves, or none does, says little about which agent is better. The curriculum takes it
 out of the active tasks and draws another one from the pool (Task-CoEvolve, arXiv:2608.20169; OMNI-EPIC,
@@ -9,22 +9,12 @@ from collections.abc import Sequence
 from hashlib import sha256
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dgm.archive.events import TasksChanged
 from dgm.archive.tree import Tree
 from dgm.config import CurriculumSettings
 from dgm.domain import AgentId, Tally, TaskId, Verdict
 from dgm.policies.limits import may_expand
-
-Floats = NDArray[np.float64]
-Counts = Floats | NDArray[np.int64]
-"""Whole numbers without a curriculum."""
-
-ROUNDS = 10
-"""Rounds in which effects of agents and tasks are estimated in turn."""
-SHRINKAGE = 1.0
-"""Verdicts of an average agent, or task, that each estimated effect is shrunk by."""
 
 
 def choose_tasks(tree: Tree, rule: CurriculumSettings, seed: int) -> TasksChanged | None:
@@ -71,55 +61,11 @@ def choose_tasks(tree: Tree, rule: CurriculumSettings, seed: int) -> TasksChange
     )
 
 
-def comparable_counts(tree: Tree) -> tuple[Counts, Counts]:
-    """Return each agent's resolved verdicts, and its clade's, corrected for which tasks they are on; shapes (agents,).
-
-    Agents of different times face different tasks, so plain tallies flatter those that met the easier ones. A verdict
-    y (0 or 1) of agent a on task t is taken as μ + α(a) + β(t) and noise. The effects are estimated in turn, shrunk by
-    λ verdicts, with n verdicts each:
-
-        α(a) = Σ_t (y - μ - β(t)) / (n(a) + λ)    β(t) = Σ_a (y - μ - α(a)) / (n(t) + λ)
-
-    From the resolved verdicts the effects β of their tasks are taken, within 0 and the number of verdicts: these are
-    least-squares means of a two-way layout (Searle, Speed and Milliken, The American Statistician 34, 1980). Agents
-    that met the same tasks keep their order. Without a change of tasks, the plain counts are returned.
-    """
-    own, clade = tree.own_resolved, tree.clade_resolved
-    if tree.curriculum.changes < 2:
-        return own.copy(), clade.copy()
-    shift = _task_effects(tree)
-    clade_shift = tree.sum_clades(shift[None, :])[0]
-    return (
-        np.clip(own - shift, 0.0, own + tree.own_unresolved),
-        np.clip(clade - clade_shift, 0.0, clade + tree.clade_unresolved),
-    )
-
-
 def comparable_tallies(tree: Tree) -> Sequence[Tally]:
-    """Return each agent's own tally by ``comparable_counts``, rounded to whole verdicts."""
-    resolved = np.rint(comparable_counts(tree)[0]).astype(np.int64).tolist()
+    """Return each agent's own tally by ``Tree.comparable``, rounded to whole verdicts."""
+    resolved = np.rint(tree.comparable[0]).astype(np.int64).tolist()
     graded = (tree.own_resolved + tree.own_unresolved).tolist()
     return [Tally(solved, n - solved) for solved, n in zip(resolved, graded, strict=True)]
-
-
-def _task_effects(tree: Tree) -> Floats:
-    """Return for each agent the sum of the effects β of the tasks that it has a first verdict on."""
-    numbers = {task: number for number, task in enumerate(tree.tasks)}
-    verdicts = [
-        (agent.id, numbers[task], verdict is Verdict.RESOLVED)
-        for agent in tree.agents
-        for task, verdict in tree.verdicts(agent.id).items()
-        if verdict is not None and task in numbers
-    ]
-    agents, tasks, outcomes = np.array(verdicts, dtype=np.int64).reshape(-1, 3).T
-    rest = outcomes - (float(outcomes.mean()) if len(outcomes) else 0.0)
-    per_agent = np.bincount(agents, minlength=len(tree.agents)) + SHRINKAGE
-    per_task = np.bincount(tasks, minlength=len(numbers)) + SHRINKAGE
-    beta = np.zeros(len(numbers))
-    for _ in range(ROUNDS):
-        alpha = np.bincount(agents, rest - beta[tasks], len(tree.agents)) / per_agent
-        beta = np.bincount(tasks, rest - alpha[agents], len(numbers)) / per_task
-    return np.bincount(agents, beta[tasks], len(tree.agents)).astype(np.float64)
 
 
 def _recent_verdicts(tree: Tree, task: TaskId, most: int) -> Sequence[Verdict]:

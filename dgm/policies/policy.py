@@ -14,13 +14,13 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from dgm.archive.curriculum import Counts
 from dgm.archive.events import Recorded
 from dgm.archive.tree import Tree
 from dgm.domain import SEED, Action, AgentId, Evaluate, Expand, TaskId
 from dgm.errors import UserError
 from dgm.plugins import FUNCTION_MARK
 from dgm.policies import limits
-from dgm.policies.curriculum import Counts, comparable_counts
 
 F = TypeVar("F", bound=Callable[..., object])
 Ints = NDArray[np.int64]
@@ -66,13 +66,9 @@ class View:
         """Evaluations that the budget still has; None without such a budget."""
 
     @cached_property
-    def _resolved(self) -> tuple[Counts, Counts]:
-        return comparable_counts(self.tree)
-
-    @cached_property
     def solved(self) -> Counts:
         """Number of the agent's own verdicts that are resolved; under a curriculum as if on average tasks."""
-        return self._resolved[0]
+        return self.tree.comparable[0].copy()
 
     @cached_property
     def failed(self) -> Counts:
@@ -82,7 +78,7 @@ class View:
     @cached_property
     def clade_solved(self) -> Counts:
         """Number of resolved verdicts of the agent and all its descendants; under a curriculum as in ``solved``."""
-        return self._resolved[1]
+        return self.tree.comparable[1].copy()
 
     @cached_property
     def clade_failed(self) -> Counts:

@@ -7,12 +7,14 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from dgm.archive.events import TasksChanged
 from dgm.domain import Action, Evaluate
 from dgm.render import fmt
 from dgm.render.safe import one_line
 from dgm.render.text import finding_text
 from dgm.replay.again import Divergence, Match, StepAgain
 from dgm.views.evaluation import AgentEvaluation, EvaluationView, PairedTallies
+from dgm.views.events import describe
 from dgm.views.replay import DecisionsReplay, EvaluationReplay, LiveReplay, RecordReplay, ReplayView
 from dgm.views.values import OFFLINE_NOTE
 

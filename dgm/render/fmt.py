@@ -2,9 +2,14 @@
 
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from dgm.views.promotion import PromotionsView
 from dgm.views.values import SIGNIFICANT, DeltaView, TallyView, UsageView
+
+if TYPE_CHECKING:
+    from dgm.views.agents import AgentRow
+    from dgm.views.run import CurriculumView
 
 DASH = "–"
 BEST = "★"
@@ -118,6 +123,11 @@ def points(difference: float) -> str:
     return f"{100 * difference:+.1f}"
 
 
+def clade_gain(row: "AgentRow") -> str:
+    """Return a clade's gain per expansion in percentage points, and of how many: ``+3.1 of 12``; empty if of none."""
+    return "" if row.clade_gain is None else f"{points(row.clade_gain)} of {row.clade_expansions}"
+
+
 def gain(ends: Sequence[float]) -> str:
     """Return ``+12.0 to +61.5 points (confidence sequence)``."""
     return f"{points(ends[0])} to {points(ends[1])} points (confidence sequence)"
@@ -170,3 +180,9 @@ def use_of_limit(name: str, used: float, limit: float) -> str:
             return f"{duration(used)} of {duration(limit)}"
         case _:
             return f"{used:,.0f} of {limit:,.0f} {name}"
+
+
+def curriculum(view: "CurriculumView") -> str:
+    """Return how many search tasks are in each state of a curriculum."""
+    counts = f"{len(view.active)} active, {len(view.pool)} in the pool, {len(view.retired)} retired"
+    return f"{counts}; plain rates of agents do not compare" if view.changes > 1 else counts

@@ -34,8 +34,8 @@ QUIET_S = 600.0
 """Seconds without a sign of an action or a call after which it is marked."""
 SHOWN = 8
 """Maximum number of actions, nodes or refusals that are listed; further ones are only counted."""
-WIDE = 100
-"""Width in cells from which a tree has the intervals of rates."""
+WIDE, WIDER = 100, 130
+"""Widths in cells from which a tree has the intervals of rates, and the gains of clades."""
 STEP = 3
 """Cells of indentation for each branching of a tree."""
 LIVING = ("running", "paused")
@@ -94,6 +94,8 @@ def render_run(view: RunView) -> RenderableType:
     if view.waiting:
         children = fmt.count(view.waiting, "child waits", "children wait")
         facts.add("waiting", f"{children} for you: dgm approve {one_line(view.run, 120)}", "yellow")
+    if view.curriculum:
+        facts.add("tasks", fmt.curriculum(view.curriculum))
     dead = ", ".join(f"{times} {one_line(stage, 40)}" for stage, times in view.stillborn.items())
     facts.add("agents", f"{view.agents}" + (f"; stillborn: {dead}" if dead else ""))
     if view.findings:
@@ -384,6 +386,7 @@ def render_tree(view: TreeView, width: int | None = None) -> Iterator[Text]:
     stem = max(stems.values()) + 4
     tally = max(len(fmt.tally(row.own)) for row in view.agents)
     clade = max(len(fmt.tally(row.clade)) for row in view.agents)
+    gain = max(len(fmt.clade_gain(row)) for row in view.agents)
     flagged = any(row.clade_findings for row in view.agents)
     for agent, prefix in prefixes.items():
         row = view.agents[agent]
@@ -393,6 +396,8 @@ def render_tree(view: TreeView, width: int | None = None) -> Iterator[Text]:
         if width is None or width >= WIDE:
             line.append(f"{fmt.interval(row.own.interval) if row.own.n else '':<8}  ", "dim")
         line.append(f"clade {fmt.tally(row.clade) if row.children else fmt.DASH:<{clade}}  ", "dim")
+        if gain and (width is None or width >= WIDER):
+            line.append(f"gain {fmt.clade_gain(row) or fmt.DASH:<{gain}}  ", "dim")
         if flagged:
             line.append(f"{conduct_text(row):<12}  ", "red")
         line.append(_making(row), "cyan").append(f"  {one_line(row.rationale, 200)}")
@@ -495,6 +500,7 @@ def render_agent(view: AgentView) -> RenderableType:
     abandoned = f", {fmt.count(view.abandoned, 'task')} abandoned" if view.abandoned else ""
     facts.add("own", _own_text(view) + abandoned)
     facts.add("clade", fmt.tally_interval(view.clade))
+    facts.add("clade's gain", fmt.clade_gain(view) and f"{fmt.clade_gain(view)} expansions")
     facts.add("misconduct", conduct_text(view), "red")
     for finding in making.findings:
         facts.add("", one_line(finding_text(finding), 200), "red")

@@ -1,8 +1,8 @@
 """Policies as a study names them, and the oracle, a policy that knows the truth.
 
 ``lineage+gate=hgm`` is ``lineage`` with the gate of ``hgm``; every setting of ``[policy]`` can stand after a ``+``, and
-those of the curriculum: ``hgm+curriculum.start=20``. In the family ``operators`` the text also says which operators make
-children:
+those of the curriculum: ``hgm+curriculum.start=20``. In the family ``operators`` the text also says which operators
+make children:
 
 - ``hgm+operators.choice=bandit`` chooses among all operators by the worth of their children.
 - ``hgm+operators.weights.invent=3`` takes one operator more often than the others.

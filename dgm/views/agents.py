@@ -72,6 +72,11 @@ class AgentRow(View):
     """Findings against it: in its evaluations, in its edit, and in its work on its children."""
     clade_findings: int = 0
     """The same of the agent and all its descendants."""
+    clade_gain: float | None = None
+    """Gain per expansion of the clade: how much better children are than their parents, in rate, on average over the
+    agent and all its descendants (``Tree.clade_gain``). None if no expansion counts yet."""
+    clade_expansions: int = 0
+    """Number of expansions that ``clade_gain`` is the mean of: stillborn children and those with a verdict."""
 
     @classmethod
     def of(
@@ -84,6 +89,7 @@ class AgentRow(View):
     ) -> Self:
         """Return an agent's row; a subclass has more fields. Agents that ``states`` does not have are idle."""
         own = tree.own(agent.id)
+        gain, expansions = tree.clade_gain(agent.id)
         values: dict[str, Any] = {
             "agent": agent.id,
             "parents": agent.parents,
@@ -102,6 +108,8 @@ class AgentRow(View):
             "best": agent.id == best,
             "findings": int(tree.own_findings[agent.id]),
             "clade_findings": int(tree.clade_findings[agent.id]),
+            "clade_gain": gain if expansions else None,
+            "clade_expansions": expansions,
         }
         return cls(**values, **more)
 

@@ -335,6 +335,8 @@ def _tip_lines(agent: AgentRow, hidden: int) -> Iterator[str]:
     if agent.abandoned:
         yield f"{fmt.count(agent.abandoned, 'task')} abandoned"
     yield f"clade (CMP) {fmt.tally(agent.clade)}{children}"
+    if gain := fmt.clade_gain(agent):
+        yield f"clade's gain per expansion {gain}"
     if agent.clade_findings:
         yield f"misconduct {agent.findings}, clade {agent.clade_findings}"
     if agent.rationale:
