@@ -34,7 +34,7 @@ from dgm.meta.prompts import Prompts, load_frozen, load_shipped
 from dgm.meta.seeds import freeze_origin, read_seed, read_seed_with_origin, seed_of
 from dgm.models.builtin import DryRun
 from dgm.models.choose import OFFLINE, OFFLINE_VERSION, all_names, drawing_of, open_models
-from dgm.policies.curriculum import choose_tasks
+from dgm.policies.curriculum import choose_tasks, refuse_misfit
 from dgm.policies.registry import POLICIES, open_policy, refuse_idle
 from dgm.protocols import Benchmark, LentModel, Needs, Operator, Policy, SandboxEngine
 from dgm.sandboxes.choose import choose, publish_live
@@ -112,17 +112,7 @@ def check_goals(budget: Budget, settings: Settings, parts: RunParts) -> None:
         raise UserError(
             f"benchmark {parts.benchmark.name} has no promotion tasks", argument="promotion.every"
         )
-    start = settings.curriculum.start
-    if start is not None:
-        if (tasks := len(parts.benchmark.tasks(Split.SEARCH))) <= start:
-            raise UserError(
-                f"{start} of {tasks} search tasks leave no pool; choose fewer", argument="curriculum.start"
-            )
-        if budget.score is not None or budget.patience is not None:
-            raise UserError(
-                "changes the tasks, so the bounds of two moments do not compare; leave out until_score and patience",
-                argument="curriculum.start",
-            )
+    refuse_misfit(settings, budget, len(parts.benchmark.tasks(Split.SEARCH)))
     # A third-party policy may try a task more than once.
     if settings.policy.name in POLICIES:
         refuse_unreachable(budget, len(parts.benchmark.tasks(Split.SEARCH)))

@@ -12,9 +12,30 @@ import numpy as np
 
 from dgm.archive.events import TasksChanged
 from dgm.archive.tree import Tree
-from dgm.config import CurriculumSettings
-from dgm.domain import AgentId, Tally, TaskId, Verdict
+from dgm.config import CurriculumSettings, Settings
+from dgm.domain import AgentId, Budget, Tally, TaskId, Verdict
+from dgm.errors import UserError
 from dgm.policies.limits import may_expand
+
+
+def refuse_misfit(settings: Settings, budget: Budget, tasks: int) -> None:
+    """Refuse a curriculum that the suite is too small for, or whose changes of tasks would bias another setting.
+
+    Raises:
+        UserError: says which.
+    """
+    start = settings.curriculum.start
+    if start is None:
+        return
+    fault = ""
+    if start >= tasks:
+        fault = f"expected less than the {tasks} search tasks, so that a pool is left"
+    elif budget.score is not None or budget.patience is not None:
+        fault = "rates do not compare when tasks change; leave out until_score and patience"
+    elif settings.policy.recommendation == "best-belief":
+        fault = "policy.recommendation = 'best-belief' compares rates on different tasks; leave it out"
+    if fault:
+        raise UserError(f"{start}: {fault}", argument="curriculum.start")
 
 
 def choose_tasks(tree: Tree, rule: CurriculumSettings, seed: int) -> TasksChanged | None:
