@@ -178,6 +178,9 @@ class Expand(Struct, frozen=True, omit_defaults=True, tag="expand"):
     """The one evaluation of ``evidence`` that the child is made for; 0: none in particular."""
     probes: tuple[TaskName, ...] = ()
     """Tasks that every parent has always resolved, on which the child is tried."""
+    group: tuple[AgentNumber, ...] = ()
+    """Agents that pool their evidence, in the order in which each has a child; the policy chooses them. The first of
+    ``parents`` is one of them. Empty: no evidence is pooled."""
 
 
 class Evaluate(Struct, frozen=True, omit_defaults=True, tag="evaluate"):

@@ -479,6 +479,16 @@ class CurriculumSettings(Section):
     """A task leaves the active ones when this many agents with verdicts on it, the youngest, all agree."""
 
 
+class ObjectiveSettings(Section):
+    """What agents are compared by, beside the share of tasks that they resolve (``docs/results.md``)."""
+
+    cheapest: Literal["usd", "tokens", "seconds"] | None = None
+    """Cost by which the cheapest agent is found that is not worse than the best; default: usd if the evaluations cost
+    any, else tokens."""
+    margin: Annotated[float, Field(gt=0, lt=1)] = 0.1
+    """Loss of rate that still counts as not worse: 0.1 is ten points."""
+
+
 class Settings(Section):
     """Everything that decides what a run does."""
 
@@ -515,6 +525,7 @@ class Settings(Section):
     scale: ScaleSettings = ScaleSettings()
     promotion: PromotionSettings = PromotionSettings()
     curriculum: CurriculumSettings = CurriculumSettings()
+    objective: ObjectiveSettings = ObjectiveSettings()
 
     @field_validator("providers")
     @classmethod

@@ -24,7 +24,8 @@ from dgm.domain import ActionId, AgentId, Cost, Expand, TaskId, Verdict
 from dgm.errors import UserError
 from dgm.policies.curriculum import comparable_tallies
 from dgm.policies.limits import fertile
-from dgm.policies.policy import Observer, OperatorRule
+from dgm.policies.policy import Observer, OperatorRule, View
+from dgm.policies.published import rank_by_worth
 from dgm.protocols import Needs
 from dgm.stats import JUDGED, chance_better
 
@@ -41,7 +42,12 @@ class Operators:
     """A rule that draws among the operators whose needs are met."""
 
     def __init__(
-        self, needs: Mapping[str, Needs], choice: Choice, aims: Mapping[str, Choice], mates: "Mates | None"
+        self,
+        needs: Mapping[str, Needs],
+        choice: Choice,
+        aims: Mapping[str, Choice],
+        mates: "Mates | None",
+        groups: "Groups | None",
     ) -> None:
         """Take the parts of the rule.
 
@@ -50,11 +56,18 @@ class Operators:
             choice: chooses among operators.
             aims: operator → the choice among its aims, for the operators that get their aim here.
             mates: finds second parents; None if no operator needs one.
+            groups: knows which members of a group still have no child; None if no operator has groups.
         """
         self._needs, self._choice, self._aims, self._mates = needs, choice, aims, mates
+        self._groups = groups
 
     def choose(self, tree: Tree, parent: AgentId, rng: Random) -> Expand | None:
-        """Return the expansion of an operator whose needs are met; None where no operator is ready."""
+        """Return the expansion of an operator whose needs are met; None where no operator is ready.
+
+        A group that is not complete goes before ``parent``: its next member has a child.
+        """
+        if self._groups and (due := self._groups.find_next(tree)):
+            return due
         mates = self._mates.of(tree, parent) if self._mates else ()
         ready = [name for name, needs in self._needs.items() if _is_met(needs, tree, parent, mates)]
         if not ready:
@@ -64,7 +77,8 @@ class Operators:
         if self._needs[name].parents > 1:
             parents = (parent, mates[0] if len(mates) == 1 else mates[int(rng.random() * len(mates))])
         aim = self._aims[name].pick(tree, self._needs[name].aims, rng) if name in self._aims else ""
-        return Expand(parents, name, aim=aim)
+        size = self._needs[name].group
+        return Expand(parents, name, aim=aim, group=_form_group(tree, parent, size) if size > 1 else ())
 
 
 def open_operators(settings: Settings, needs: Mapping[str, Needs]) -> tuple[OperatorRule, Sequence[Observer]]:
@@ -93,8 +107,11 @@ def open_operators(settings: Settings, needs: Mapping[str, Needs]) -> tuple[Oper
         if need.aims and not need.failures
     }
     mates = Mates() if any(need.parents > 1 for need in wanted.values()) else None
-    parts = (choice, *aims.values(), mates)
-    return Operators(wanted, choice, aims, mates), [part for part in parts if isinstance(part, Observer)]
+    groups = Groups() if any(need.group > 1 for need in wanted.values()) else None
+    parts = (choice, *aims.values(), mates, groups)
+    return Operators(wanted, choice, aims, mates, groups), [
+        part for part in parts if isinstance(part, Observer)
+    ]
 
 
 def _aim_of(operator: str, expansion: Expand) -> str:
@@ -191,6 +208,39 @@ class Mates:
             for other in others[:MATES_AMONG]
             if frozenset((agent, other)) not in self._crossed and agent not in tree.ancestors(other)
         ]
+
+
+class Groups:
+    """The members of the latest group that still have no child: each has one, before another group begins.
+
+    A member that may not be a parent any more is passed over. Source: arXiv:2602.04837, where a group's children are
+    made together; here they follow one another, so that later ones also see what was evaluated meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self._latest: Expand | None = None
+
+    def observe(self, event: Recorded) -> None:
+        """Remember the latest expansion of a group."""
+        match event.event:
+            case ActionStarted(_, Expand(group=group) as expansion, again=False) if group:
+                self._latest = expansion
+
+    def find_next(self, tree: Tree) -> Expand | None:
+        """Return the expansion of the next member; None if no group is open."""
+        if self._latest is None:
+            return None
+        group = self._latest.group
+        due = group[group.index(self._latest.parents[0]) + 1 :]
+        able = fertile(tree)
+        member = next((agent for agent in due if able[agent]), None)
+        return None if member is None else Expand((member,), self._latest.operator, group=group)
+
+
+def _form_group(tree: Tree, parent: AgentId, size: int) -> tuple[AgentId, ...]:
+    """Return a parent and the others of highest worth in performance and novelty (``published.novelty``)."""
+    others = [agent for agent in rank_by_worth(View(tree)) if agent != parent and agent not in tree.flagged]
+    return (parent, *others[: size - 1])
 
 
 def _outcomes(tree: Tree, agent: AgentId) -> tuple[set[TaskId], set[TaskId]]:

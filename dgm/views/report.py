@@ -32,6 +32,7 @@ from dgm.views.best_line import (
 from dgm.views.conduct import DriftView
 from dgm.views.curve import CurvePoint, compute_curve
 from dgm.views.holdout import Answer, HoldoutView, holdout_exists, read_holdout
+from dgm.views.objective import CheapestView
 from dgm.views.probes import AgentProbesView
 from dgm.views.promotion import PromotionsView
 from dgm.views.run import (
@@ -208,6 +209,7 @@ class ReportView(View):
     """None if the best agent was not evaluated on the holdout tasks."""
     promotions: PromotionsView | None
     """None before the first round of promotion."""
+    cheapest: CheapestView
     probes: AgentProbesView
     """State of the best agent's probes."""
     ending: EndingView | None = None
@@ -291,6 +293,7 @@ class ReportView(View):
             chosen=_correct_rate(tree, best),
             holdout=holdout,
             promotions=PromotionsView.load(run),
+            cheapest=CheapestView.load(run, best),
             probes=AgentProbesView.load(run, tree.agents[best]),
             spend=_read_spend(run),
             operators=read_operators(run),

@@ -86,9 +86,13 @@ class Log:
         self, parents: tuple[int, ...], operator: str, dies: str = "", aim: str = "", usd: float = 0.0
     ) -> AgentId | None:
         """An expansion from its start to its end; the child, where it does not die at that stage."""
-        who, action = tuple(map(AgentId, parents)), self.tree.next_action
+        return self.performed(Expand(tuple(map(AgentId, parents)), operator, aim=aim), dies, usd)
+
+    def performed(self, expansion: Expand, dies: str = "", usd: float = 0.0) -> AgentId | None:
+        """The same for an expansion that a rule chose."""
+        who, operator, action = expansion.parents, expansion.operator, self.tree.next_action
         cost = Cost(Usage(usd=usd), seconds=1.0)
-        self.add(ActionStarted(action, Expand(who, operator, aim=aim)))
+        self.add(ActionStarted(action, expansion))
         if dies:
             self.add(AgentStillborn(action, Stillborn(who, operator, dies, "", cost)))
             return None

@@ -61,7 +61,9 @@ def test_a_curriculum_shows_the_state_of_each_task(tmp_path: Path) -> None:
         assert rows == [("a", "retired", 1), ("b", "active", 0)]
         assert view == CurriculumView(active=("b",), pool=(), retired=("a",), changes=2)
         assert find_highest(run.tree, SEED) is None
-    text = "tasks drawn: b; retired a (all recent agents resolve it); put back c (no recent agent resolves it)"
+    text = (
+        "tasks drawn: b; retired a (all recent agents resolve it); put back c (no recent agent resolves it)"
+    )
     event = TasksChanged((TaskId("b"),), (TaskId("a"),), (TaskId("c"),))
     assert describe(event) == (Level.INFO, text)
 
