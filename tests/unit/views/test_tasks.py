@@ -9,7 +9,7 @@ from dgm.archive.run import Run
 from dgm.domain import SEED, Cost, Evaluate, Evaluation, TaskId, Verdict
 from dgm.errors import UserError
 from dgm.views.events import Level, describe
-from dgm.views.run import CurriculumView, RunView, find_highest
+from dgm.views.run import CurriculumView, find_highest
 from dgm.views.tasks import AgentTaskView, TaskView, list_tasks
 from tests.support.runs.packable import begin, child, evaluate
 
@@ -57,7 +57,7 @@ def test_a_curriculum_shows_the_state_of_each_task(tmp_path: Path) -> None:
         evaluate(run, "hello")
         run.append(TasksChanged((TaskId("b"),), solved=(TaskId("a"),)))
         rows = [(row.task, row.state, row.tally.n) for row in list_tasks(run)]
-        view = RunView.load(run).curriculum
+        view = CurriculumView.load(run.tree)
         assert rows == [("a", "retired", 1), ("b", "active", 0)]
         assert view == CurriculumView(active=("b",), pool=(), retired=("a",), changes=2)
         assert find_highest(run.tree, SEED) is None
