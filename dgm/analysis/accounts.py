@@ -202,6 +202,8 @@ class OperatorLine:
 
     A child is judged if it has ``JUDGED`` verdicts (or as many as there are tasks) and its parents have any.
     """
+    promises: Tally = field(default_factory=Tally)
+    """Kept (as resolved) and broken predictions of its children."""
     spend: Usage = field(default_factory=Usage)
     """Usage of the model calls of all its expansions, over all their tries."""
     seconds: float = 0.0
@@ -267,6 +269,7 @@ def operators_of(run: Run, *, timed: bool = True) -> Sequence[OperatorLine]:
         match end:
             case AgentBorn(action, child, outcome) if action in of:
                 of[action].born += 1
+                of[action].promises += tree.promises(child)
                 _add_gain(of[action], tree, child, tallies)
                 _add_time(of[action], run, outcome.cost, timed)
             case AgentStillborn(action, outcome) if action in of:

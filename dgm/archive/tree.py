@@ -77,8 +77,8 @@ PROMOTION_EVENTS = (PromotionStarted, PromotionSpent, PromotionDecided)
 """Events of which policies see nothing."""
 Key = tuple[ActionId, int]
 """Action and number of a call."""
-_SUMMED, _FINDINGS = 3, 2
-"""Number of first columns of a tree that are summed over clades, and the one with findings."""
+_SUMMED, _FINDINGS, _KEPT, _BROKEN = 5, 2, 3, 4
+"""Number of first columns of a tree that are summed over clades, and those with findings and predictions."""
 
 
 class Spend:
@@ -304,9 +304,14 @@ class Tree:
     own_unresolved: Column
     own_findings: Column
     """Findings against the agent: in its evaluations, in its edit, and in its work on its children."""
+    own_kept: Column
+    """Predictions of the agent's edit that were kept; ``Prediction`` says when one is."""
+    own_broken: Column
     clade_resolved: Column
     clade_unresolved: Column
     clade_findings: Column
+    clade_kept: Column
+    clade_broken: Column
     depths: Column
     """Number of steps to the seed along first parents."""
     tried_count: Column
@@ -333,9 +338,13 @@ class Tree:
         "own_resolved",
         "own_unresolved",
         "own_findings",
+        "own_kept",
+        "own_broken",
         "clade_resolved",
         "clade_unresolved",
         "clade_findings",
+        "clade_kept",
+        "clade_broken",
         "depths",
         "tried_count",
         "untried_count",
@@ -526,6 +535,14 @@ class Tree:
             )
             self._comparable = self.seq, counts
         return self._comparable[1]
+
+    def promises(self, agent: AgentId) -> Tally:
+        """Return how many of the agent's predictions were kept (as resolved) and broken (as unresolved)."""
+        return Tally(int(self.own_kept[agent]), int(self.own_broken[agent]))
+
+    def clade_promises(self, agent: AgentId) -> Tally:
+        """Return the same over the agent and all its descendants, each descendant once."""
+        return Tally(int(self.clade_kept[agent]), int(self.clade_broken[agent]))
 
     def clade_gain(self, agent: AgentId) -> tuple[float, int]:
         """Return the gain per expansion of the agent's clade, in rate, and the number of expansions that count.
@@ -824,6 +841,7 @@ class Tree:
                 child.rationale,
                 event.action,
                 event.key,
+                child.predictions,
             )
         )
         self._children.append([])
@@ -864,6 +882,10 @@ class Tree:
             self.tried_count[agent] += 1
             self.untried_count[agent] -= not self.curriculum.changes or task in self.active
             task = TaskId(sys.intern(task))
+        if any(task == prediction.task for prediction in self._agents[agent].predictions):
+            for state, times in ((verdicts.get(task), -1), (verdict, 1)):
+                if state is not None:
+                    self._add(_KEPT if state is Verdict.RESOLVED else _BROKEN, agent, times)
         verdicts[task] = verdict
 
     def _forget(self, action: ActionId) -> Action | None:

@@ -365,6 +365,8 @@ class OperatorSettings(Section):
     """fixed: by ``weights``; bandit: by what each one's children were worth per unit of spend."""
     weights: Mapping[str, Positive] = {}
     """Operator → how often it is chosen, relative to the others, at most 1e9; 1 where it is not named."""
+    promises: bool = False
+    """Whether the bandit expects more of operators that keep their predictions; not shown to help."""
     parts: Literal["round-robin", "bandit"] = "round-robin"
     """Order in which ``module`` takes the parts of the scaffold."""
     retries: Annotated[int, Field(ge=0, le=10)] = 2

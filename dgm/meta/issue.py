@@ -6,6 +6,7 @@ program as its response over many conditions.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from dgm.domain import Agent, TaskId, Verdict
 from dgm.errors import AgentFault
@@ -21,7 +22,7 @@ from dgm.meta.answers import (
 )
 from dgm.meta.evidence import fit_to_budget, plain
 from dgm.meta.operators import OperatorContext
-from dgm.meta.self_edit import edit_source, problem_values, rationale
+from dgm.meta.self_edit import edit_source, problem_values, propose_child
 from dgm.meta.task_words import TaskWords
 from dgm.protocols import Brief, Case, Member, Needs, Proposal, Workbench
 
@@ -98,8 +99,8 @@ class IssueOperator:
         values = {**problem_values(brief), "problem": issue.problem, "proposal": issue.proposal}
         work = await edit_source(making, brief, bench, making.prompts.fill("implement", values))
         text = f"What happened: {issue.log_summary}\n\nProblem: {issue.problem}\n\nProposal: {issue.proposal}\n\n"
-        log = text.encode("utf-8", "replace") + work.completed.output
-        return Proposal(work.workspace, rationale(work.conversation), log)
+        proposal = propose_child(brief, work)
+        return replace(proposal, log=text.encode("utf-8", "replace") + proposal.log)
 
     def _question(self, name: str, brief: Brief, values: dict[str, object]) -> Request:
         prompts = self.making.prompts

@@ -20,7 +20,7 @@ from dgm.archive.events import (
 )
 from dgm.archive.tree import Tree
 from dgm.config import Settings
-from dgm.domain import ActionId, AgentId, Cost, Expand, TaskId, Verdict
+from dgm.domain import ActionId, AgentId, Cost, Expand, Tally, TaskId, Verdict
 from dgm.errors import UserError
 from dgm.policies.curriculum import comparable_tallies
 from dgm.policies.limits import fertile
@@ -99,7 +99,7 @@ def open_operators(settings: Settings, needs: Mapping[str, Needs]) -> tuple[Oper
         )
     choice: Choice = FixedWeights(settings.operators.weights)
     if settings.operators.choice == "bandit":
-        choice = Bandit(lambda expansion: expansion.operator)
+        choice = Bandit(lambda expansion: expansion.operator, promises=settings.operators.promises)
     by_bandit = settings.operators.parts == "bandit"
     aims = {
         name: Bandit(partial(_aim_of, name)) if by_bandit else Turns(name)
@@ -255,6 +255,9 @@ STRENGTH = 4.0
 AT_FIRST = 0.25
 """The share of children that are better, before any is known."""
 SPEND_WEIGHT = 2.0
+PROMISE_WEIGHT = 4.0
+"""Weight of the kept predictions of all arms in the rate of one, in predictions."""
+MOST_PROMISING = 0.95
 UNJUDGED = ("expired",)
 """Stages at which a child ends that say nothing of who made it."""
 
@@ -275,6 +278,8 @@ class Arm:
     children: int = 0
     better: dict[AgentId, float] = field(default_factory=dict)
     """q of each child that is judged."""
+    promises: dict[AgentId, Tally] = field(default_factory=dict)
+    """Kept and broken predictions of each child with a tested one."""
 
 
 class Bandit:
@@ -297,14 +302,28 @@ class Bandit:
     mean of all arms with the weight of ``SPEND_WEIGHT`` expansions. Evaluations that the infrastructure failed count
     nowhere.
 
+    With ``promises``, the operator's record of kept predictions (``dgm.domain.Prediction``) shifts what is believed of
+    a child without verdicts, which is the part of weight s in a and b: there m is replaced by
+
+        m_k = min(MOST, m p_k / p),   p_k = (r p + kept) / (r + tested),   p = (1 + Σ kept) / (2 + Σ tested)
+
+    where kept and tested count the predictions of the arm's children, the sums run over all arms, r =
+    ``PROMISE_WEIGHT``, and MOST = ``MOST_PROMISING``. An arm that promises nothing keeps m.
+
     Source: W. R. Thompson, Biometrika 25 (1933), p. 285; O. Chapelle and L. Li, "An empirical evaluation of Thompson
     sampling" (NIPS 2011), which also covers delayed answers; Y. Xia, H. Li, T. Qin, N. Yu and T.-Y. Liu, "Thompson
     sampling for budgeted multi-armed bandits" (IJCAI 2015), where the cost is drawn, too.
     """
 
-    def __init__(self, arm_of: Callable[[Expand], str]) -> None:
-        """Begin without knowledge; ``arm_of`` names an expansion's arm, empty if it belongs to none."""
+    def __init__(self, arm_of: Callable[[Expand], str], *, promises: bool = False) -> None:
+        """Begin without knowledge.
+
+        Args:
+            arm_of: names an expansion's arm, empty if it belongs to none.
+            promises: whether kept predictions shift what is believed of a child without verdicts.
+        """
         self._arm_of = arm_of
+        self._counts_promises = promises
         self._arms: dict[str, Arm] = {}
         self._under_way: dict[ActionId, str] = {}
         self._children_of: dict[AgentId, list[AgentId]] = {}
@@ -356,9 +375,20 @@ class Bandit:
         tried = sum(len(other.better) + other.fruitless for other in everybody)
         pooled = (STRENGTH * AT_FIRST + successes) / (STRENGTH + tried)
         known = self._arms.get(arm, Arm())
+        if self._counts_promises:
+            pooled = min(MOST_PROMISING, pooled * self._promise_ratio(known))
         gains = fsum(known.better.values())
         failures = len(known.better) - gains + known.fruitless
         return STRENGTH * pooled + gains, STRENGTH * (1.0 - pooled) + failures
+
+    def _promise_ratio(self, arm: Arm) -> float:
+        """Return p_k / p of an arm."""
+        everybody = sum(
+            (tally for other in self._arms.values() for tally in other.promises.values()), Tally()
+        )
+        own = sum(arm.promises.values(), Tally())
+        rate = (1 + everybody.resolved) / (2 + everybody.n)
+        return (PROMISE_WEIGHT * rate + own.resolved) / (PROMISE_WEIGHT + own.n) / rate
 
     def mean_spends(self, arms: Sequence[str]) -> Sequence[float]:
         """Return the mean spend of each arm, in USD, tokens or seconds; 1.0 for each where nothing is known."""
@@ -382,6 +412,7 @@ class Bandit:
         for child in self._changed:
             better, tally = self._arms[self._arm_of_child[child]].better, tallies[child]
             better.pop(child, None)
+            self._arms[self._arm_of_child[child]].promises[child] = tree.promises(child)
             if tally.n >= enough:
                 parents = [tallies[parent] for parent in tree.agents[child].parents]
                 best = max(parents, key=lambda tally: (1 + tally.resolved) / (2 + tally.n))

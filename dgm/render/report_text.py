@@ -193,6 +193,8 @@ def operator_text(line: OperatorView) -> str:
     parts = [f"{line.tried} tried, {line.born} born, {line.better} of {line.judged} judged better"]
     if line.gain:
         parts.append(f"gain {operator_gain(line)} points")
+    if line.tested:
+        parts.append(f"kept {line.kept} of {line.tested} predictions")
     return ", ".join([*parts, fmt.spend(line.spend)])
 
 
@@ -212,6 +214,7 @@ def operator_remarks(line: OperatorView) -> str:
         for name, counts in (("stillborn", line.stillborn), ("aims", line.aims))
         if counts
     ]
+    parts += [f"kept {line.kept} of {line.tested} predictions"] if line.tested else []
     parts += [f"{line.waiting} waiting for approval"] if line.waiting else []
     return "; ".join([*parts, f"{line.unfinished} unfinished"] if line.unfinished else parts)
 

@@ -388,6 +388,7 @@ def render_tree(view: TreeView, width: int | None = None) -> Iterator[Text]:
     clade = max(len(fmt.tally(row.clade)) for row in view.agents)
     gain = max(len(fmt.clade_gain(row)) for row in view.agents)
     flagged = any(row.clade_findings for row in view.agents)
+    kept = max(len(promises_text(row)) for row in view.agents)
     for agent, prefix in prefixes.items():
         row = view.agents[agent]
         line = Text.assemble((prefix, "dim"), (str(agent), "bold"), " ", marks(row))
@@ -400,6 +401,8 @@ def render_tree(view: TreeView, width: int | None = None) -> Iterator[Text]:
             line.append(f"gain {fmt.clade_gain(row) or fmt.DASH:<{gain}}  ", "dim")
         if flagged:
             line.append(f"{conduct_text(row):<12}  ", "red")
+        if kept:
+            line.append(f"{promises_text(row):<{kept}}  ", "dim")
         line.append(_making(row), "cyan").append(f"  {one_line(row.rationale, 200)}")
         if width is not None:
             line.truncate(width, overflow="ellipsis")
@@ -416,6 +419,13 @@ def conduct_text(row: AgentRow) -> str:
     """Return an agent's findings and its clade's: ``⚑ 2, clade 5``; empty if there are none."""
     clade = f"clade {row.clade_findings}" if row.children and row.clade_findings else ""
     agent = f"{fmt.FLAG} {row.findings}" if row.findings else ""
+    return ", ".join(filter(None, [agent, clade]))
+
+
+def promises_text(row: AgentRow) -> str:
+    """Return an agent's and its clade's kept and tested predictions: ``kept 2/3, clade 5/9``; empty without any."""
+    clade = f"clade {row.clade_kept}/{row.clade_tested}" if row.children and row.clade_tested else ""
+    agent = f"kept {row.kept}/{row.tested}" if row.tested else ""
     return ", ".join(filter(None, [agent, clade]))
 
 
@@ -504,6 +514,9 @@ def render_agent(view: AgentView) -> RenderableType:
     facts.add("misconduct", conduct_text(view), "red")
     for finding in making.findings:
         facts.add("", one_line(finding_text(finding), 200), "red")
+    facts.add("predictions", promises_text(view) or ("none tested yet" if view.predictions else ""))
+    for each in view.predictions:
+        facts.add("", one_line(": ".join(filter(None, [each.state, each.task, each.reason])), 200))
     if view.delta:
         few = " (few tasks)" if view.delta.few else ""
         facts.add(

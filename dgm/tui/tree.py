@@ -308,6 +308,7 @@ _COLUMNS = (
     _Column("children", 9, lambda row: str(len(row.children) or ""), "dim"),
     _Column("gain", 12, fmt.clade_gain, "dim"),
     _Column("bound", 7, lambda row: f"{row.lower_bound:.2f}" if row.own.n else "", "dim"),
+    _Column("kept", 7, lambda row: f"{row.kept}/{row.tested}" if row.tested else "", "dim"),
 )
 
 

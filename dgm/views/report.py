@@ -108,6 +108,10 @@ class OperatorView(View):
     """Judged children with a higher rate than the better of their parents."""
     gain: GainView | None
     """None without a judged child."""
+    kept: int = 0
+    """Predictions of its children that were kept; ``PredictionView.state`` says when one is."""
+    tested: int = 0
+    """Predictions of its children that were kept or broken."""
     spend: UsageView
     seconds: float
     """Wall time of the ended expansions."""
@@ -389,6 +393,8 @@ def _view_operator(line: OperatorLine) -> OperatorView:
         judged=line.judged,
         better=line.better,
         gain=GainView(mean=gain.mean, interval=interval) if gain else None,
+        kept=line.promises.resolved,
+        tested=line.promises.n,
         spend=UsageView.of(line.spend),
         seconds=line.seconds,
         vetting={stage: {"runs": took.runs, "seconds": took.seconds} for stage, took in line.vetting.items()},

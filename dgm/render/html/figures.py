@@ -16,6 +16,7 @@ from dgm.domain import Verdict
 from dgm.render import fmt
 from dgm.render.html.svg import SERIES, SHADES, Axes, Drawing, number_text, round_ticks, stairs_path
 from dgm.render.safe import neutralise, one_line
+from dgm.render.text import promises_text
 from dgm.views.agents import AgentRow
 from dgm.views.comparison import ComparedRun, ComparisonView
 from dgm.views.curve import CurvePoint
@@ -339,6 +340,8 @@ def _tip_lines(agent: AgentRow, hidden: int) -> Iterator[str]:
         yield f"clade's gain per expansion {gain}"
     if agent.clade_findings:
         yield f"misconduct {agent.findings}, clade {agent.clade_findings}"
+    if agent.clade_tested:
+        yield f"predictions {promises_text(agent)}"
     if agent.rationale:
         yield one_line(agent.rationale, 90)
     if hidden:

@@ -308,6 +308,21 @@ def test_findings_count_for_the_agent_and_are_summed_by_clade() -> None:
     assert later.clade_findings.tolist() == [5, 4, 3]
 
 
+def test_predictions_are_kept_or_broken_by_first_attempts_and_summed_by_clade() -> None:
+    log = Log()
+    log.born()
+    log.made((0,), "self-edit", promises=TASKS[:3])
+    log.made((1,), "self-edit", promises=TASKS[:1])
+    log.tried(0, **{TASKS[1]: True})
+    assert (log.tree.promises(AgentId(1)), log.tree.clade_promises(SEED)) == (Tally(), Tally())
+    log.tried(1, **{TASKS[0]: True, TASKS[1]: False, TASKS[5]: True})
+    log.tried(2, **{TASKS[0]: True})
+    assert log.tree.promises(AgentId(1)) == Tally(1, 1)
+    assert [log.tree.clade_promises(AgentId(n)) for n in range(3)] == [Tally(2, 1), Tally(2, 1), Tally(1, 0)]
+    log.withdrawn()
+    assert [log.tree.promises(AgentId(2)), log.tree.clade_promises(SEED)] == [Tally(), Tally(1, 1)]
+
+
 def test_the_gain_of_a_clade_is_the_mean_over_expansions_within_it() -> None:
     events = [
         *FAMILY,  # 0 has the children 1 and 2; 3 is of 1 and 2, the first parent being 1; 4 is of 3
