@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from dgm import __version__, plugins
 from dgm.analysis.budgets import open_goals, refuse_unreachable
+from dgm.analysis.objective import METRICS, metrics_of, objective_of, record_metrics
 from dgm.archive.events import Event, Recorded, RunStarted
 from dgm.archive.lock import machine_name
 from dgm.archive.run import Run
@@ -108,6 +109,7 @@ def check_goals(budget: Budget, settings: Settings, parts: RunParts) -> None:
     Raises:
         UserError: one cannot.
     """
+    objective_of(settings, metrics_of(parts.benchmark))
     if settings.promotion.every and not parts.benchmark.tasks(Split.PROMOTION):
         raise UserError(
             f"benchmark {parts.benchmark.name} has no promotion tasks", argument="promotion.every"
@@ -127,6 +129,7 @@ def create(folder: Path, settings: Settings, parts: RunParts) -> Run:
     check_settings(settings)
     prices_of(settings)
     check_budget_ends_run(settings.budget.budget(), settings)
+    objective_of(settings, metrics_of(parts.benchmark))
     source, origin = read_seed_with_origin(seed_of(settings))
     record = {**record_of(folder, settings, parts), **freeze_editor(source), **freeze_origin(origin)}
     run = Run.create(folder, record)
@@ -241,6 +244,7 @@ def record_of(folder: Path, settings: Settings, parts: RunParts) -> Mapping[str,
             **({OFFLINE: OFFLINE_VERSION} if OFFLINE in all_names(settings) else {}),
         },
         PROMPTS: load_shipped(),
+        **({METRICS: metrics} if (metrics := record_metrics(metrics_of(parts.benchmark))) else {}),
         **({OBJECTS: objects} if (objects := _object_versions(settings)) else {}),
     }
 
@@ -275,7 +279,8 @@ def _run_started_event(
     settings: Settings, budget: Budget, benchmark: Benchmark, *, resumed: bool
 ) -> RunStarted:
     tasks = tuple(task.id for task in benchmark.tasks(Split.SEARCH))
-    return RunStarted(budget, tasks, resumed, settings.gates.flips, kernel=platform.release())
+    started = RunStarted(budget, tasks, resumed, settings.gates.flips, kernel=platform.release())
+    return replace(started, objective=objective_of(settings, metrics_of(benchmark)))
 
 
 @asynccontextmanager

@@ -25,6 +25,7 @@ from dgm.domain import (
     Evaluate,
     Evaluation,
     Name,
+    Objective,
     Stillborn,
     TaskName,
     Usage,
@@ -66,6 +67,8 @@ class RunStarted(_Event, frozen=True, tag="run_started"):
     """Kernel release of the machine; empty if it is not recorded."""
     benchmark: str = ""
     """Version of the benchmark in this session; empty if it is the one in ``run.json``."""
+    objective: Objective | None = None
+    """What agents are compared by beside resolved tasks; None for nothing else."""
 
 
 class RunChanged(_Event, frozen=True, tag="run_changed"):

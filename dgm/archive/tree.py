@@ -44,6 +44,7 @@ from dgm.archive.events import (
     TasksChanged,
     VerdictWithdrawn,
 )
+from dgm.archive.measures import FirstAttempts
 from dgm.domain import (
     NO_ACTION,
     SEED,
@@ -56,6 +57,7 @@ from dgm.domain import (
     Evaluate,
     Evaluation,
     Expand,
+    Objective,
     Tally,
     TaskId,
     Usage,
@@ -376,6 +378,10 @@ class Tree:
         self.tasks: tuple[TaskId, ...] = ()
         """The search split, in the suite's order."""
         self.curriculum = Curriculum()
+        self.objective = Objective()
+        self.attempts = FirstAttempts()
+        """First attempts; empty unless there is an objective."""
+        self._front: tuple[int, frozenset[AgentId]] = 0, frozenset()
         self.changes: list[tuple[int, Mapping[str, Any]]] = []
         """Changed settings, nested, each with the number of its event."""
         self.seq = 0
@@ -606,6 +612,13 @@ class Tree:
         """Return the numbers of model calls whose recorded answers are not served again to the action."""
         return frozenset().union(*self._withdrawals.get(action, ()))
 
+    @property
+    def front(self) -> frozenset[AgentId]:
+        """The agents on the Pareto front of the objective; empty if it has none."""
+        if self.objective.front and self._front[0] != self.seq:
+            self._front = self.seq, self.attempts.front(self.objective.front)
+        return self._front[1]
+
     # Spend and time
 
     @property
@@ -695,6 +708,7 @@ class Tree:
         match event:
             case RunStarted(budget, tasks):
                 self.counts_flips = event.flips
+                self.objective = event.objective or Objective()
                 self.deaths.clear()
                 if self.stop_reason == CANNOT_GO_ON:
                     self.barren[:] = 0
@@ -750,6 +764,8 @@ class Tree:
             return
         if attempt == 0:
             self._judge(agent, task, verdict)
+            if self.objective != Objective():
+                self.attempts.add(outcome)
         self._count(agent, verdict, 1)
         if outcome.findings:
             self._findings[action] = len(outcome.findings)
@@ -767,6 +783,7 @@ class Tree:
             raise ArchiveCorrupt(f"action {action} has no verdict {verdict} that could be withdrawn")
         if what.attempt == 0:
             self._judge(what.agent, what.task, None)
+            self.attempts.remove(what)
         self._count(what.agent, verdict, -1)
         self._add(_FINDINGS, what.agent, -self._findings.pop(action, 0))
         self._redo[action] = what

@@ -97,6 +97,9 @@ class PolicySettings(Section):
     """Policy that chooses the task of an evaluation."""
     recommendation: str | None = None
     """Rule that chooses the best agent."""
+    reward: Literal["resolved", "score", "objective"] = "resolved"
+    """What an evaluation is worth to ``hgm`` and ``lineage``: 1 if resolved; its score; or the weighted sum of
+    ``objective.weights``, clipped to [0, 1]."""
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.6
     """Exponent of the gate ``hgm``: expand while evaluations ** alpha >= agents (arXiv:2510.21614). No other built-in
     gate reads it, and a run with one of those is refused if it is set; plug-ins may read it."""
@@ -489,6 +492,11 @@ class ObjectiveSettings(Section):
     any, else tokens."""
     margin: Annotated[float, Field(gt=0, lt=1)] = 0.1
     """Loss of rate that still counts as not worse: 0.1 is ten points."""
+    front: tuple[str, ...] = ()
+    """Metrics of a Pareto front, at least two, such as ``["rate", "tokens"]``: agents that no other beats in all of
+    them are marked, and ``crossover`` takes its second parent among them."""
+    weights: Mapping[str, Annotated[float, Field(allow_inf_nan=False)]] = {}
+    """Metric → its weight in the sum ``objective``, such as ``{rate = 1.0, tokens = -1e-6}``."""
 
 
 class Settings(Section):

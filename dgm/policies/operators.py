@@ -122,6 +122,7 @@ def _is_met(needs: Needs, tree: Tree, parent: AgentId, mates: Sequence[AgentId])
     return (
         (needs.parents == 1 or bool(mates))
         and tree.own_unresolved[parent] >= needs.failures
+        and int(np.sum(tree.own_resolved)) >= needs.successes
         and len(tree.agents) >= needs.archive
     )
 
@@ -183,8 +184,11 @@ class Mates:
         """Return the best mates of an agent, all equally good, by id; none where nobody qualifies.
 
         A mate is fertile. Neither agent is an ancestor of the other, and each resolved a task that the other failed.
-        The best mates resolved, together with ``agent``, the most tasks; among equals, the most that ``agent`` failed.
+        With a Pareto front, all such agents on it are mates, whatever they resolved. Else, of those
+        the best mates resolved, together with ``agent``, the most tasks; among equals, the most that ``agent`` failed.
         """
+        if tree.front:
+            return self._find_on_front(tree, agent)
         solved, failed = _outcomes(tree, agent)
         if not solved or not failed:
             return ()
@@ -195,6 +199,16 @@ class Mates:
             if gained and solved & others_failed:
                 ranked.setdefault((len(solved | others_solved), gained), []).append(other)
         return sorted(ranked[max(ranked)]) if ranked else ()
+
+    def _find_on_front(self, tree: Tree, agent: AgentId) -> Sequence[AgentId]:
+        able, above = fertile(tree), {agent, *tree.ancestors(agent)}
+        return [
+            other
+            for other in sorted(tree.front - above)
+            if able[other]
+            and frozenset((agent, other)) not in self._crossed
+            and agent not in tree.ancestors(other)
+        ]
 
     def _find_candidates(self, tree: Tree, agent: AgentId) -> Sequence[AgentId]:
         above = {agent, *tree.ancestors(agent)}

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from dgm.views.run import CurriculumView
 
 DASH = "–"
-BEST = "★"
+BEST, FRONT = "★", "◇"
 BAR_CELLS = 8
 FLAG = "⚑"
 """Mark of misconduct."""

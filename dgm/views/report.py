@@ -32,7 +32,7 @@ from dgm.views.best_line import (
 from dgm.views.conduct import DriftView
 from dgm.views.curve import CurvePoint, compute_curve
 from dgm.views.holdout import Answer, HoldoutView, holdout_exists, read_holdout
-from dgm.views.objective import CheapestView
+from dgm.views.objective import CheapestView, ObjectiveView
 from dgm.views.probes import AgentProbesView
 from dgm.views.promotion import PromotionsView
 from dgm.views.run import (
@@ -214,6 +214,8 @@ class ReportView(View):
     promotions: PromotionsView | None
     """None before the first round of promotion."""
     cheapest: CheapestView
+    objective: ObjectiveView | None
+    """None where agents are compared by resolved tasks alone."""
     probes: AgentProbesView
     """State of the best agent's probes."""
     ending: EndingView | None = None
@@ -298,6 +300,7 @@ class ReportView(View):
             holdout=holdout,
             promotions=PromotionsView.load(run),
             cheapest=CheapestView.load(run, best),
+            objective=ObjectiveView.load(run),
             probes=AgentProbesView.load(run, tree.agents[best]),
             spend=_read_spend(run),
             operators=read_operators(run),
