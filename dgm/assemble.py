@@ -7,6 +7,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from dgm.archive.run import Run
 from dgm.benchmarks.grader_version import differ_in_grader, name_grader
 from dgm.benchmarks.opening import check_images, open_suite, statement_of
 from dgm.benchmarks.opening import parts as benchmark_parts
-from dgm.config import Settings
+from dgm.config import CurriculumSettings, Settings
 from dgm.domain import SEED, ActionId, Budget, Split, TaskId
 from dgm.errors import UserError
 from dgm.gateway.journal import RunJournal
@@ -34,6 +35,7 @@ from dgm.meta.prompts import Prompts, load_frozen, load_shipped
 from dgm.meta.seeds import freeze_origin, read_seed, read_seed_with_origin, seed_of
 from dgm.models.builtin import DryRun
 from dgm.models.choose import OFFLINE, OFFLINE_VERSION, all_names, drawing_of, open_models
+from dgm.policies.curriculum import choose_tasks, refuse_misfit
 from dgm.policies.registry import POLICIES, open_policy, refuse_idle
 from dgm.protocols import Benchmark, LentModel, Needs, Operator, Policy, SandboxEngine
 from dgm.sandboxes.choose import choose, publish_live
@@ -112,6 +114,7 @@ def check_goals(budget: Budget, settings: Settings, parts: RunParts) -> None:
         raise UserError(
             f"benchmark {parts.benchmark.name} has no promotion tasks", argument="promotion.every"
         )
+    refuse_misfit(settings, budget, len(parts.benchmark.tasks(Split.SEARCH)))
     # A third-party policy may try a task more than once.
     if settings.policy.name in POLICIES:
         refuse_unreachable(budget, len(parts.benchmark.tasks(Split.SEARCH)))
@@ -324,5 +327,8 @@ async def search(
     async with open_worker(run, settings, parts, on_event) as worker:
         controller = RunController(run, settings, operators.needs_of(worker.operators))
         goals = None if schedule else open_goals(run, settings.promotion.every)
-        hooks = LoopHooks(on_event, GatewayAvailability(worker.session.gateway), goals=goals)
+        rule = CurriculumSettings() if schedule else settings.curriculum
+        changes = partial(choose_tasks, rule=rule, seed=settings.seed)
+        supply = GatewayAvailability(worker.session.gateway)
+        hooks = LoopHooks(on_event, supply, goals=goals, change_tasks=changes)
         yield Search(controller, policy, worker, settings, hooks)

@@ -78,6 +78,20 @@ class RunChanged(_Event, frozen=True, tag="run_changed"):
     """The changed settings only, nested as in ``run.json``; never a key."""
 
 
+class TasksChanged(_Event, frozen=True, tag="tasks_changed"):
+    """A curriculum changed the active tasks; the first event of this kind names those that a run begins with.
+
+    The search tasks that were never drawn are the pool. Nothing else changes: verdicts and actions under way stay.
+    """
+
+    drawn: tuple[TaskName, ...]
+    """Active from here on; they come from the pool."""
+    solved: tuple[TaskName, ...] = ()
+    """Retired for good: the recent agents all resolve them."""
+    unsolved: tuple[TaskName, ...] = ()
+    """Put back to the end of the pool: no recent agent resolves them."""
+
+
 class ActionStarted(_Event, frozen=True, tag="action_started"):
     """An action is about to start; the intent is durable before any work is done."""
 
@@ -274,6 +288,7 @@ class RunStopped(_Event, frozen=True, tag="run_stopped"):
 Event = (
     RunStarted
     | RunChanged
+    | TasksChanged
     | ActionStarted
     | ModelCalled
     | CallStarted

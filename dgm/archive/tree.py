@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dgm.archive.curriculum import Counts, Curriculum, shift_of_tasks
 from dgm.archive.events import (
     ActionLost,
     ActionStarted,
@@ -40,6 +41,7 @@ from dgm.archive.events import (
     RunStarted,
     RunStopped,
     TaskGraded,
+    TasksChanged,
     VerdictWithdrawn,
 )
 from dgm.archive.measures import FirstAttempts, reward_of
@@ -321,6 +323,8 @@ class Tree:
     """Number of steps to the seed along first parents."""
     tried_count: Column
     """Number of tasks that ``tried`` names."""
+    untried_count: Column
+    """Number of active tasks that ``tried`` does not name."""
     pending_evaluations: Column
     expansions: Column
     """Expansions started with the agent as first parent; a repeated expansion counts once."""
@@ -352,6 +356,7 @@ class Tree:
         "clade_reward",
         "depths",
         "tried_count",
+        "untried_count",
         "pending_evaluations",
         "expansions",
         "barren",
@@ -378,6 +383,8 @@ class Tree:
         """Number of withdrawn verdicts."""
         self.budget = Budget()
         self.tasks: tuple[TaskId, ...] = ()
+        """The search split, in the suite's order."""
+        self.curriculum = Curriculum()
         self.objective = Objective()
         self.attempts = FirstAttempts()
         """First attempts; empty unless there is an objective."""
@@ -415,6 +422,8 @@ class Tree:
         self._deferred = False
         self._table = np.zeros((len(self.COLUMNS), 16), dtype=np.int64)
         self._graph: DiGraph[int] | None = None
+        self._comparable: tuple[int, tuple[Counts, Counts]] | None = None
+        """The number of an event, and ``comparable`` after it."""
         self._gains: tuple[int, NDArray[np.float64]] = (-1, np.zeros((2, 0)))
         """Sums of gains and counted expansions by clade, and the number of the event up to which they hold."""
         self._cut_columns()
@@ -501,6 +510,11 @@ class Tree:
         """Return actions to repeat: lost or invalid, not running and not given up."""
         return MappingProxyType(self._redo)
 
+    @property
+    def active(self) -> tuple[TaskId, ...]:
+        """Tasks that agents are evaluated on now; ``tasks`` unless the run has a curriculum."""
+        return self.curriculum.active
+
     def tries(self, action: ActionId) -> int:
         """Return the number of starts of the action."""
         return int(0 < action < self.next_action) + self._restarts.get(action, 0)
@@ -516,6 +530,25 @@ class Tree:
     def clade(self, agent: AgentId) -> Tally:
         """Return the tally of the agent and all its descendants, each descendant once."""
         return Tally(int(self.clade_resolved[agent]), int(self.clade_unresolved[agent]))
+
+    @property
+    def comparable(self) -> tuple[Counts, Counts]:
+        """``own_resolved`` and ``clade_resolved``, corrected for which tasks the verdicts are on; shapes (agents,).
+
+        After a change of the active tasks, plain tallies flatter agents that met the easier ones (``shift_of_tasks``).
+        The numbers of verdicts stay as they are. Without such a change these are the plain counts.
+        """
+        if self.curriculum.changes < 2:
+            return self.own_resolved, self.clade_resolved
+        if self._comparable is None or self._comparable[0] != self.seq:
+            own = shift_of_tasks(self._verdicts)
+            clade = self._sum_clades(own[None, :])[0]
+            counts = (
+                np.clip(self.own_resolved - own, 0.0, self.own_resolved + self.own_unresolved),
+                np.clip(self.clade_resolved - clade, 0.0, self.clade_resolved + self.clade_unresolved),
+            )
+            self._comparable = self.seq, counts
+        return self._comparable[1]
 
     def promises(self, agent: AgentId) -> Tally:
         """Return how many of the agent's predictions were kept (as resolved) and broken (as unresolved)."""
@@ -542,7 +575,7 @@ class Tree:
 
     def _sum_gains(self) -> NDArray[np.float64]:
         """Return the sum of g and the number of counted expansions by first parent; see ``clade_gain``."""
-        resolved, n = self.own_resolved, self.own_resolved + self.own_unresolved
+        resolved, n = self.comparable[0], self.own_resolved + self.own_unresolved
         means = (1 + resolved) / (2 + n)
         sums: NDArray[np.float64] = np.zeros((2, len(n)))
         sums[1] = self.stillbirths
@@ -689,6 +722,13 @@ class Tree:
                     self.barren[:] = 0
                 self.budget, self.tasks, self.stop_reason, self.paused = budget, tasks, "", ""
                 self._watch.begin(recorded.at)
+                if not self.curriculum.changes:
+                    self.curriculum.active = tasks
+                    self.untried_count[:] = len(tasks) - self.tried_count
+            case TasksChanged():
+                self.curriculum.apply(event, self.tasks, len(self._agents))
+                active = frozenset(self.active)
+                self.untried_count[:] = [len(active - tried.keys()) for tried in self._verdicts]
             case RunChanged(settings):
                 self.changes.append((recorded.seq, settings))
                 if not MENDING_SECTIONS.isdisjoint(settings):
@@ -838,6 +878,7 @@ class Tree:
         if len(self._agents) > self._table.shape[1]:
             self._table = np.concatenate((self._table, np.zeros_like(self._table)), axis=1)
         self._cut_columns()
+        self.untried_count[event.id] = len(self.active)
         for parent in dict.fromkeys(child.parents):
             self._children[parent].append(event.id)
         if child.parents:
@@ -868,6 +909,7 @@ class Tree:
         verdicts = self._verdicts[agent]
         if task not in verdicts:
             self.tried_count[agent] += 1
+            self.untried_count[agent] -= not self.curriculum.changes or task in self.active
             task = TaskId(sys.intern(task))
         if any(task == prediction.task for prediction in self._agents[agent].predictions):
             for state, times in ((verdicts.get(task), -1), (verdict, 1)):

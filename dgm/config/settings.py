@@ -475,6 +475,15 @@ class PromotionSettings(Section):
     """Graded evaluations of the search between rounds; 0: only ``dgm promote`` performs them."""
 
 
+class CurriculumSettings(Section):
+    """Search tasks that keep up with the agents (``docs/policies.md``)."""
+
+    start: Annotated[int, Field(ge=3)] | None = None
+    """Active search tasks, drawn by the seed; the others wait in a pool. Default: all tasks, and no curriculum."""
+    agents: Annotated[int, Field(ge=2)] = 5
+    """A task leaves the active ones when this many agents with verdicts on it, the youngest, all agree."""
+
+
 class ObjectiveSettings(Section):
     """What agents are compared by, beside the share of tasks that they resolve (``docs/results.md``)."""
 
@@ -525,6 +534,7 @@ class Settings(Section):
     grading: GradingSettings = GradingSettings()
     scale: ScaleSettings = ScaleSettings()
     promotion: PromotionSettings = PromotionSettings()
+    curriculum: CurriculumSettings = CurriculumSettings()
     objective: ObjectiveSettings = ObjectiveSettings()
 
     @field_validator("providers")

@@ -22,6 +22,7 @@ from dgm.archive.tree import Tree
 from dgm.config import Settings
 from dgm.domain import ActionId, AgentId, Cost, Expand, Tally, TaskId, Verdict
 from dgm.errors import UserError
+from dgm.policies.curriculum import comparable_tallies
 from dgm.policies.limits import fertile
 from dgm.policies.policy import Observer, OperatorRule, View
 from dgm.policies.published import rank_by_worth
@@ -420,13 +421,14 @@ class Bandit:
         return [(spend_of(arm) + SPEND_WEIGHT * pooled) / (arm.ended + SPEND_WEIGHT) for arm in known]
 
     def _renew(self, tree: Tree) -> None:
-        enough = min(JUDGED, len(tree.tasks))
+        enough = min(JUDGED, len(tree.active))
+        tallies = comparable_tallies(tree) if self._changed else []
         for child in self._changed:
-            better, tally = self._arms[self._arm_of_child[child]].better, tree.own(child)
+            better, tally = self._arms[self._arm_of_child[child]].better, tallies[child]
             better.pop(child, None)
             self._arms[self._arm_of_child[child]].promises[child] = tree.promises(child)
             if tally.n >= enough:
-                parents = [tree.own(parent) for parent in tree.agents[child].parents]
+                parents = [tallies[parent] for parent in tree.agents[child].parents]
                 best = max(parents, key=lambda tally: (1 + tally.resolved) / (2 + tally.n))
                 better[child] = chance_better(tally, best)
         self._changed.clear()

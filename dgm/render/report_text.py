@@ -66,6 +66,8 @@ def gain_text(view: ReportView) -> str:
         return (
             f"{_points(holdout.difference.mean)} points on the holdout tasks, {_interval(holdout.difference)}"
         )
+    if view.curriculum and view.curriculum.changes > 1:
+        return "not known without the holdout tasks: the agents met different search tasks"
     if not best.n or not seed.n:
         return "not known: the seed or the best agent has no verdict on the search tasks yet"
     both = f"{fmt.interval(best.interval)} against {fmt.interval(seed.interval)}"
@@ -231,6 +233,8 @@ def _search_rows(view: ReportView) -> Iterator[tuple[str, Text]]:
         if agent.best:
             text.append(f"  {fmt.BEST} lower bound {agent.lower_bound:.2f}{flatter}")
         yield name, text
+    if view.curriculum:
+        yield "", Text(fmt.curriculum(view.curriculum))
     if chosen := view.chosen if best.agent != SEED else None:
         corrected = f"{chosen.rate:.0%} is {chosen.corrected_rate:.0%} if corrected for the choice"
         yield "", Text(f"{corrected} among {chosen.evaluated} agents")

@@ -94,6 +94,8 @@ def render_run(view: RunView) -> RenderableType:
     if view.waiting:
         children = fmt.count(view.waiting, "child waits", "children wait")
         facts.add("waiting", f"{children} for you: dgm approve {one_line(view.run, 120)}", "yellow")
+    if view.curriculum:
+        facts.add("tasks", fmt.curriculum(view.curriculum))
     dead = ", ".join(f"{times} {one_line(stage, 40)}" for stage, times in view.stillborn.items())
     facts.add("agents", f"{view.agents}" + (f"; stillborn: {dead}" if dead else ""))
     if view.findings:

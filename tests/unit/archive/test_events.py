@@ -28,6 +28,7 @@ from dgm.archive.events import (
     RunStarted,
     RunStopped,
     TaskGraded,
+    TasksChanged,
     VerdictWithdrawn,
     action_of,
     decode,
@@ -107,6 +108,7 @@ LATER = [
     PromotionSpent("m", USAGE),
     PromotionDecided(1, 2),
     PromotionDecided(1),
+    TasksChanged(("a", "b"), ("c",), ("d",)),
 ]
 
 
