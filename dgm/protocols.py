@@ -554,7 +554,8 @@ class Brief:
     case: ActionId = NO_ACTION
     """The one of ``cases`` that the child is made for; 0: none in particular."""
     ancestor: Snapshot | None = None
-    """With two parents: source of the youngest agent from which both descend, or which is one of them."""
+    """With two parents: source of the youngest agent from which both descend, or which is one of them; None: they
+    descend from different roots."""
 
 
 @dataclass(frozen=True, slots=True)
