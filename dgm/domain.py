@@ -120,6 +120,20 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
+class Prediction:
+    """A promise of an edit: the child will resolve a task that its first parent had not resolved at that time.
+
+    It is *kept* if the child's first attempt at the task is resolved, *broken* if it is unresolved, and *open* while
+    that attempt has no verdict; kept and broken ones are *tested*. So a kept prediction is a flip. Later verdicts of
+    the parent change nothing; a withdrawn verdict of the child opens the prediction again.
+    """
+
+    task: TaskName
+    reason: Name = ""
+    """One line in the editor's words."""
+
+
+@dataclass(frozen=True, slots=True)
 class Agent:
     """A member of the archive: a commit of scaffold source and its origin."""
 
@@ -132,6 +146,8 @@ class Agent:
     action: ActionId
     key: str = ""
     """For an agent that was entered to be evaluated: the commit in its run, or another key; else empty."""
+    predictions: tuple[Prediction, ...] = ()
+    """Same as in ``Born``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +194,9 @@ class Expand(Struct, frozen=True, omit_defaults=True, tag="expand"):
     """The one evaluation of ``evidence`` that the child is made for; 0: none in particular."""
     probes: tuple[TaskName, ...] = ()
     """Tasks that every parent has always resolved, on which the child is tried."""
+    group: tuple[AgentNumber, ...] = ()
+    """Agents that pool their evidence, in the order in which each has a child; the policy chooses them. The first of
+    ``parents`` is one of them. Empty: no evidence is pooled."""
 
 
 class Evaluate(Struct, frozen=True, omit_defaults=True, tag="evaluate"):
@@ -253,6 +272,8 @@ class Born:
     """``meta.similarity`` of the source; empty if it was not computed."""
     findings: Findings = ()
     """Those with a location are in the child's edit; the others count against the first parent, which made it."""
+    predictions: tuple[Prediction, ...] = ()
+    """The editor's promises, at most one for each task."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,17 @@ def seed_folder(name: str) -> Path:
     return asset("archive", "seeds", name)
 
 
+@cache
+def preset_names() -> tuple[str, ...]:
+    """Return the names of the shipped settings of published designs: the files of ``archive/presets``."""
+    return tuple(sorted(file.stem for file in asset("archive", "presets").glob("*.toml")))
+
+
+def preset_file(name: str) -> Path:
+    """Return the settings file of a preset, one of ``preset_names``; its first line is a comment that describes it."""
+    return asset("archive", "presets", f"{name}.toml")
+
+
 def cache_folder(*parts: str) -> Path:
     """Return a folder of dgm's in the user's cache, created if missing."""
     import platformdirs

@@ -21,9 +21,11 @@ from dgm.domain import (
     Action,
     ActionId,
     Agent,
+    AgentId,
     Evaluation,
     Finding,
     Findings,
+    Prediction,
     Snapshot,
     Split,
     Tally,
@@ -484,6 +486,8 @@ class Needs:
     """Minimum number of archive members to show: the best and the most different ones."""
     aims: tuple[str, ...] = ()
     """Possible goals of a child, of which one is chosen: parts of the scaffold, or kinds of failure."""
+    group: int = 1
+    """Number of agents that pool their evidence and have a child each; fewer if the archive has no more."""
 
 
 @runtime_checkable
@@ -553,6 +557,8 @@ class Brief:
     """One of ``Needs.aims``; empty if there is none."""
     case: ActionId = NO_ACTION
     """The one of ``cases`` that the child is made for; 0: none in particular."""
+    group: Sequence[AgentId] = ()
+    """The first parent and the ``members`` with which it pools its evidence; empty if it does not."""
     ancestor: Snapshot | None = None
     """With two parents: source of the youngest agent from which both descend, or which is one of them; None: they
     descend from different roots."""
@@ -568,6 +574,8 @@ class Proposal:
     log: bytes = b""
     stated: str = ""
     """Statement why the change is not specific to any task, if the operator asked for one."""
+    predictions: tuple[Prediction, ...] = ()
+    """Tasks that the first parent failed and the child is expected to resolve, each once."""
 
 
 class Operator(Protocol):

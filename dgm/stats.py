@@ -269,31 +269,35 @@ def confidence_sequence(differences: Sequence[int], alpha: float = 0.05) -> tupl
         raise ValueError(f"confidence_sequence: wants differences -1, 0 and 1 and a level, not {alpha}")
     if not differences:
         return -1.0, 1.0
-    low = _lowest_mean(differences, alpha / 2)
-    high = -_lowest_mean([-each for each in differences], alpha / 2)
+    low = mean_lower_bound(differences, alpha / 2)
+    high = -mean_lower_bound([-each for each in differences], alpha / 2)
     return min(low, high), max(low, high)
 
 
-def _lowest_mean(differences: Sequence[int], alpha: float) -> float:
-    """Return a mean such that all lower ones are ruled out at some time."""
+def mean_lower_bound(differences: Sequence[int], alpha: float) -> float:
+    """Return the lower end of a confidence sequence for the mean of differences -1, 0 and 1, at level ``alpha``.
+
+    With probability 1 - ``alpha`` the mean is never below it, after however many differences; -1.0 without any. It is
+    one side of ``confidence_sequence``, which states the method and its assumptions.
+    """
+    low, high = -1.0, 1.0
+    for _ in range(HALVINGS if differences else 0):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rules_out_mean(differences, middle, alpha) else (low, middle)
+    return low
+
+
+def rules_out_mean(differences: Sequence[int], mean: float, alpha: float) -> bool:
+    """Return whether ``mean``, and with it every lower one, is below ``mean_lower_bound``."""
     import numpy as np
 
     shares = np.arange(1, BETS + 1)[:, None] / (BETS + 1)
     values = np.asarray(differences)
-    counts = [np.cumsum(values == value) for value in (-1, 0, 1)]
-
-    def rules_out(mean: float) -> bool:
-        capital = sum(
-            count * np.log1p(-shares + shares * (1 + value) / (1 + mean))
-            for value, count in zip((-1, 0, 1), counts, strict=True)
-        )
-        return bool(np.logaddexp.reduce(capital, axis=0).max() >= math.log(BETS / alpha))
-
-    low, high = -1.0, 1.0
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if rules_out(middle) else (low, middle)
-    return low
+    capital = sum(
+        np.cumsum(values == value) * np.log1p(-shares + shares * (1 + value) / (1 + mean))
+        for value in (-1, 0, 1)
+    )
+    return bool(np.logaddexp.reduce(capital, axis=0).max() >= math.log(BETS / alpha))
 
 
 def mcnemar_power(tasks: int, gain: float, loss: float, alpha: float = 0.05) -> float:

@@ -20,7 +20,7 @@ from dgm.archive.events import (
 )
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
-from dgm.domain import ActionId, AgentId, Cost, Evaluate, Expand, Usage
+from dgm.domain import ActionId, AgentId, Cost, Evaluate, Expand, Tally, Usage
 from dgm.stats import JUDGED, paired_bootstrap
 
 RoleAndModel = tuple[str, str]
@@ -197,6 +197,8 @@ class OperatorLine:
 
     A child is judged if it has ``JUDGED`` verdicts (or as many as there are tasks) and its parents have any.
     """
+    promises: Tally = field(default_factory=Tally)
+    """Kept (as resolved) and broken predictions of its children."""
     spend: Usage = field(default_factory=Usage)
     """Usage of the model calls of all its expansions, over all their tries."""
     seconds: float = 0.0
@@ -262,6 +264,7 @@ def operators_of(run: Run, *, timed: bool = True) -> Sequence[OperatorLine]:
         match end:
             case AgentBorn(action, child, outcome) if action in of:
                 of[action].born += 1
+                of[action].promises += tree.promises(child)
                 _add_gain(of[action], tree, child)
                 _add_time(of[action], run, outcome.cost, timed)
             case AgentStillborn(action, outcome) if action in of:

@@ -44,7 +44,7 @@ def best_in(run: Run, tree: Tree) -> AgentId:
 
 
 def find_agent(run: Run, name: str) -> Agent:
-    """Return an agent by id, ``best``, ``seed``, or the start of its commit.
+    """Return an agent by id, ``best``, ``cheapest``, ``seed``, or the start of its commit.
 
     Raises:
         UserError: there is none, or several fit.
@@ -54,6 +54,16 @@ def find_agent(run: Run, name: str) -> Agent:
         raise UserError(f"run {run.name} has no agent yet; wait until its seed is born")
     if name == "best":
         return agents[best_of(run)]
+    if name == "cheapest":
+        from dgm.analysis.cheapest import cheapest_of
+
+        answer = cheapest_of(run)
+        if answer.shown is None:
+            raise UserError(
+                f"run {run.name}: no agent is shown to be cheaper and not worse than the best one; "
+                f"'dgm report {run.name}' says what was compared"
+            )
+        return agents[answer.shown.agent]
     if name == "seed":
         return agents[0]
     if name.isdecimal() and int(name) < len(agents):
@@ -63,7 +73,8 @@ def find_agent(run: Run, name: str) -> Agent:
         return matches[0]
     what = "several agents" if matches else "no agent"
     raise UserError(
-        f"run {run.name}: {what} '{name}'; give an id from 0 to {len(agents) - 1}, 'best', 'seed' or a commit"
+        f"run {run.name}: {what} '{name}'; give an id from 0 to {len(agents) - 1}, 'best', 'cheapest', 'seed' or "
+        "a commit"
     )
 
 

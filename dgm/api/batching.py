@@ -73,6 +73,7 @@ class BatchView(View):
 def evolve_batch(
     file: str | Path | None = None,
     *,
+    preset: str | None = None,
     name: str | None = None,
     seeds: Seeds | None = None,
     vary: Vary = (),
@@ -89,7 +90,8 @@ def evolve_batch(
 
     Args:
         file: TOML file of settings.
-        name: beginning of the runs' names [default: the file's name].
+        preset: begin with the settings of a published design; the file and ``settings`` win.
+        name: beginning of the runs' names [default: the name of the file or preset].
         seeds: random seeds, one run each: 1:4 for 1, 2 and 3, or a list.
         vary: setting → values to try; every combination is a variant.
         parallel: runs at a time, each with its own workers.
@@ -104,14 +106,14 @@ def evolve_batch(
     if not 1 <= parallel <= MAX_PARALLEL:
         raise UserError(f"{parallel}: must be from 1 to {MAX_PARALLEL}", argument="parallel")
     source = Path(file) if file is not None else None
-    name = name or (source.stem if source else "")
+    name = name or (source.stem if source else preset or "")
     if not name:
         raise UserError("several runs need a name to begin theirs with", argument="name")
     watcher = watcher or Watcher(allow_paid=allow_paid)
     others, engines = split_engine(settings)
     runs = [
         replace(run, settings=make_paths_absolute(run.settings))
-        for run in plan_runs(name, (source, others, {}), seeds, vary)
+        for run in plan_runs(name, (source, others, {}), seeds, vary, preset)
     ]
     archive = next(archive_folders())
     make_runs_folder(archive)

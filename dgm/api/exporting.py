@@ -99,7 +99,7 @@ def export(
 
     Args:
         run: Name, folder or .dgm file of the run.
-        agent: Id, best, seed or the start of a commit [default: best].
+        agent: Id, best, cheapest, seed or the start of a commit [default: best].
         target: New file, or new folder (with a / at its end).
         what: source, run, trajectories (folders), evaluations or spend (tables) [default: what TARGET is named].
         evaluation: Take the predictions of this evaluation: its name in RUN, or its path.

@@ -195,7 +195,7 @@ def bisect(
 
     Args:
         run: Name or folder of the run.
-        agent: Id, best, seed or the start of a commit.
+        agent: Id, best, cheapest, seed or the start of a commit.
         probe: Fails when a solution of this probe works and is unsafe.
         task: Fails when this task of the run's benchmark is not resolved.
         command: Fails when this shell command, in a sandbox with the agent's source as its folder, does not exit with

@@ -93,6 +93,7 @@ class Evolution(Results):
 def evolve(
     file: str | Path | None = None,
     *,
+    preset: str | None = None,
     name: str | None = None,
     agent: Sequence[str | Path] | str | Path | None = None,
     benchmark: str | Path | Benchmark | None = None,
@@ -116,6 +117,7 @@ def evolve(
 
     Args:
         file: TOML file of settings.
+        preset: Start with a published design; the file and options win [list: print them].
         name: Name of the run, a folder in ./archive or $DGM_ARCHIVE.
         agent: Start from a shipped agent such as solid, a folder or a git URL; or from several.
         benchmark: Name or folder of a task suite [default: starter].
@@ -149,7 +151,7 @@ def evolve(
             agent, benchmark, model, policy, operators, max_usd, max_evaluations, workers, seed
         ),
     }
-    chosen = _choose_settings(file, others, values)
+    chosen = _choose_settings(file, others, values, preset)
     folder = launch.new_folder(name)
 
     async def perform() -> Ending:
@@ -165,6 +167,7 @@ def evolve(
 def plan(
     file: str | Path | None = None,
     *,
+    preset: str | None = None,
     settings: SettingValues | None = None,
     budget: arguments.Budget | None = None,
     watcher: Watcher | None = None,
@@ -174,6 +177,7 @@ def plan(
 
     Args:
         file: as for ``evolve``.
+        preset: as for ``evolve``.
         settings: as for ``evolve``.
         budget: as for ``evolve``.
         watcher: is asked where ``auto`` may stand for a paid model.
@@ -184,15 +188,20 @@ def plan(
     """
     others, engine = split_engine(settings)
     values = {**(budget.settings() if budget else {}), **settings_of_arguments(**options)}
-    chosen = _choose_settings(file, others, values)
+    chosen = _choose_settings(file, others, values, preset)
     with use_engine(engine):
         named, parts = launch.open_parts(chosen, watcher or Watcher())
         return run_beside_loop(lambda: PlanView.load(named, parts))
 
 
-def _choose_settings(file: str | Path | None, settings: Any, values: Mapping[str, Any]) -> Settings:  # noqa: ANN401
+def _choose_settings(
+    file: str | Path | None,
+    settings: Any,  # noqa: ANN401
+    values: Mapping[str, Any],
+    preset: str | None,
+) -> Settings:
     source = Path(file) if file is not None else None
-    chosen = make_paths_absolute(resolve(source, settings, values))
+    chosen = make_paths_absolute(resolve(source, settings, values, preset))
     if source:
         require_own_file(source, chosen, file_models(source))
     return chosen

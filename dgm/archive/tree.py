@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from operator import add, attrgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,8 +75,8 @@ PROMOTION_EVENTS = (PromotionStarted, PromotionSpent, PromotionDecided)
 """Events of which policies see nothing."""
 Key = tuple[ActionId, int]
 """Action and number of a call."""
-_SUMMED, _FINDINGS = 3, 2
-"""Number of first columns of a tree that are summed over clades, and the one with findings."""
+_SUMMED, _FINDINGS, _KEPT, _BROKEN = 5, 2, 3, 4
+"""Number of first columns of a tree that are summed over clades, and those with findings and predictions."""
 
 
 class Spend:
@@ -148,6 +148,7 @@ class Spend:
 
 
 Column = NDArray[np.int64]
+_Number = TypeVar("_Number", np.int64, np.float64)
 CANNOT_GO_ON = "cannot go on"
 """The reason in ``RunStopped`` when a session ended because its children die."""
 MENDING_SECTIONS = frozenset({"models", "providers", "limits", "sandbox"})
@@ -301,9 +302,14 @@ class Tree:
     own_unresolved: Column
     own_findings: Column
     """Findings against the agent: in its evaluations, in its edit, and in its work on its children."""
+    own_kept: Column
+    """Predictions of the agent's edit that were kept; ``Prediction`` says when one is."""
+    own_broken: Column
     clade_resolved: Column
     clade_unresolved: Column
     clade_findings: Column
+    clade_kept: Column
+    clade_broken: Column
     depths: Column
     """Number of steps to the root along first parents."""
     tried_count: Column
@@ -317,6 +323,8 @@ class Tree:
     Children rejected by a person, or by a time-out in a person's place, do not count: they could be made. All counts
     are reset after a session that could not go on, when changed settings may remove the cause.
     """
+    stillbirths: Column
+    """Stillborn children with the agent as first parent, except those that a person rejected."""
     flip_balance: Column
     """Tasks gained minus tasks lost against the agent's parents; 0 unless ``counts_flips``.
 
@@ -326,14 +334,19 @@ class Tree:
         "own_resolved",
         "own_unresolved",
         "own_findings",
+        "own_kept",
+        "own_broken",
         "clade_resolved",
         "clade_unresolved",
         "clade_findings",
+        "clade_kept",
+        "clade_broken",
         "depths",
         "tried_count",
         "pending_evaluations",
         "expansions",
         "barren",
+        "stillbirths",
         "flip_balance",
     )
 
@@ -390,6 +403,8 @@ class Tree:
         self._deferred = False
         self._table = np.zeros((len(self.COLUMNS), 16), dtype=np.int64)
         self._graph: DiGraph[int] | None = None
+        self._gains: tuple[int, NDArray[np.float64]] = (-1, np.zeros((2, 0)))
+        """Sums of gains and counted expansions by clade, and the number of the event up to which they hold."""
         self._cut_columns()
 
     # Descent
@@ -499,6 +514,42 @@ class Tree:
         """Return the tally of the agent and all its descendants, each descendant once."""
         return Tally(int(self.clade_resolved[agent]), int(self.clade_unresolved[agent]))
 
+    def promises(self, agent: AgentId) -> Tally:
+        """Return how many of the agent's predictions were kept (as resolved) and broken (as unresolved)."""
+        return Tally(int(self.own_kept[agent]), int(self.own_broken[agent]))
+
+    def clade_promises(self, agent: AgentId) -> Tally:
+        """Return the same over the agent and all its descendants, each descendant once."""
+        return Tally(int(self.clade_kept[agent]), int(self.clade_broken[agent]))
+
+    def clade_gain(self, agent: AgentId) -> tuple[float, int]:
+        """Return the gain per expansion of the agent's clade, in rate, and the number of expansions that count.
+
+        It scores how good the clade is at improving itself: the mean of g over the ended expansions whose first
+        parent is in the clade. A stillborn child gains nothing: g = 0. A child with r of n > 0 evaluations resolved
+        has g = (r + 2m) / (n + 2) - m, where m is the highest (1 + r) / (2 + n) of its parents. So the prior of
+        a child's rate is worth two verdicts and says that the edit changed nothing: few verdicts give a small gain.
+        Losses count like gains; with max(0, g), chance alone would look like improvement. Children without a verdict
+        and expansions that were lost do not count. The result is (0, 0) if nothing counts.
+        """
+        if self._gains[0] != self.seq:
+            self._gains = self.seq, self._sum_clades(self._sum_gains())
+        total, count = self._gains[1][:, agent].tolist()
+        return (total / count if count else 0.0), int(count)
+
+    def _sum_gains(self) -> NDArray[np.float64]:
+        """Return the sum of g and the number of counted expansions by first parent; see ``clade_gain``."""
+        resolved, n = self.own_resolved, self.own_resolved + self.own_unresolved
+        means = (1 + resolved) / (2 + n)
+        sums: NDArray[np.float64] = np.zeros((2, len(n)))
+        sums[1] = self.stillbirths
+        for agent in self._agents:
+            if agent.parents and n[agent.id]:
+                before = max(means[parent] for parent in agent.parents)
+                gain = (resolved[agent.id] + 2 * before) / (n[agent.id] + 2) - before
+                sums[:, agent.parents[0]] += gain, 1
+        return sums
+
     def tried(self, agent: AgentId) -> AbstractSet[TaskId]:
         """Return tasks whose first attempt was started: graded, running, to be repeated, or given up."""
         return self._verdicts[agent].keys()
@@ -606,6 +657,7 @@ class Tree:
                 self._add(_FINDINGS, dead.parents[0], len(dead.findings))
                 if not dead.decided:
                     self.barren[dead.parents[0]] += 1
+                    self.stillbirths[dead.parents[0]] += 1
                     self.deaths.append(event)
             case ActionLost(action, _, final):
                 self._lose(action, final)
@@ -719,8 +771,8 @@ class Tree:
             news[:, : before.shape[1]] -= before
             self._table[_SUMMED : 2 * _SUMMED, : len(self._agents)] += self._sum_clades(news)
 
-    def _sum_clades(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sums of counts over clades; shapes (3, agents).
+    def _sum_clades(self, counts: NDArray[_Number]) -> NDArray[_Number]:
+        """Return the sums of counts over clades; shapes (rows, agents).
 
         In one pass from the youngest to the oldest, an agent with one parent is added to it. Two paths may lead from a
         crossover to the same ancestor, so crossovers, each with what was added to it, go up as sets of bits.
@@ -760,6 +812,7 @@ class Tree:
                 child.rationale,
                 event.action,
                 event.key,
+                child.predictions,
             )
         )
         if not child.parents:
@@ -800,6 +853,10 @@ class Tree:
         if task not in verdicts:
             self.tried_count[agent] += 1
             task = TaskId(sys.intern(task))
+        if any(task == prediction.task for prediction in self._agents[agent].predictions):
+            for state, times in ((verdicts.get(task), -1), (verdict, 1)):
+                if state is not None:
+                    self._add(_KEPT if state is Verdict.RESOLVED else _BROKEN, agent, times)
         verdicts[task] = verdict
 
     def _forget(self, action: ActionId) -> Action | None:

@@ -50,6 +50,7 @@ def plan_runs(
     sources: tuple[Path | None, Iterable[str] | Mapping[str, Any], Mapping[str, Any]],
     seeds: Seeds | None,
     vary: Vary,
+    preset: str | None = None,
 ) -> Sequence[PlannedRun]:
     """Return the runs of a batch, all variants of the first seed first.
 
@@ -58,6 +59,7 @@ def plan_runs(
         sources: of the settings that all runs share, as ``resolve`` takes them.
         seeds: random seeds; None: the seed of the settings.
         vary: settings to vary; without any, the runs differ in their seeds only.
+        preset: as ``resolve`` takes it.
 
     Raises:
         UserError: the first setting that is unknown, does not fit, or cannot begin a run.
@@ -68,7 +70,7 @@ def plan_runs(
     runs = []
     for seed, point in itertools.product(numbers, itertools.product(*varied.values())):
         changes = dict(zip(varied, point, strict=True))
-        chosen = resolve(file, settings, {**arguments, "seed": seed, **changes})
+        chosen = resolve(file, settings, {**arguments, "seed": seed, **changes}, preset)
         assemble.check_settings(chosen)
         variant = "-".join(_name_value(key, value) for key, value in changes.items())
         runs.append(PlannedRun(_join_name(name, variant, chosen.seed), variant, chosen))

@@ -3,6 +3,7 @@
 import inspect
 import sys
 from collections.abc import Callable
+from json import dumps
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -23,12 +24,15 @@ from dgm.cli.output import make_console, print_view
 from dgm.cli.signals import print_line
 from dgm.cli.watching import TerminalWatcher
 from dgm.errors import UserError
+from dgm.paths import preset_file, preset_names
 from dgm.render import fmt
 from dgm.render.plan_text import render_plan
+from dgm.render.report_text import cheapest_text
 from dgm.render.safe import one_line
 from dgm.render.text import render_run
 from dgm.search.loop import AT_ONCE
 from dgm.views.agents import AgentRow
+from dgm.views.objective import CheapestView
 from dgm.views.run import RunView
 
 EXIT = {
@@ -59,6 +63,8 @@ class SearchView(RunView):
 
     ended: str
     """Why the session ended."""
+    cheapest: CheapestView | None
+    """None without an agent."""
 
 
 def _option(
@@ -93,6 +99,8 @@ def _run(
     json: bool = False,
     **options: Any,
 ) -> int:
+    if options.get("preset") == "list":
+        return _print_presets(json=json)
     watcher = TerminalWatcher(quiet=json, yes=yes)
     if seeds is not None and "seed" in options:
         raise UserError("contradicts the seeds; give one of them", argument="seed")
@@ -103,12 +111,13 @@ def _run(
             raise UserError("needs seeds or values to vary", argument="parallel")
         watcher.names_run = "name" not in options
         return _search(lambda: evolve(file, watcher=watcher, **options), watcher, trust=trust)
-    name, texts = options.pop("name", None), options.pop("settings", ())
-    settings = [*texts, *assignments_of(settings_of_arguments(**options))]
+    name, texts, preset = (options.pop(key, None) for key in ("name", "settings", "preset"))
+    settings = [*(texts or ()), *assignments_of(settings_of_arguments(**options))]
 
     def perform() -> BatchView:
         return evolve_batch(
             file,
+            preset=preset,
             name=name,
             seeds=seeds,
             vary=vary or (),
@@ -124,6 +133,16 @@ def _run(
     else:
         _print_batch(batch)
     return batch.exit_code
+
+
+def _print_presets(*, json: bool) -> int:
+    lines = {
+        name: preset_file(name).read_text(encoding="utf-8").partition("\n")[0] for name in preset_names()
+    }
+    presets = {name: line.removeprefix("# ") for name, line in lines.items()}
+    text = dumps(presets, indent=2) if json else "\n".join(f"{name:<15} {presets[name]}" for name in presets)
+    sys.stdout.write(f"{text}\n")
+    return 0
 
 
 def _plan(file: str | None, watcher: TerminalWatcher, *, json: bool, batch: bool, **options: Any) -> int:
@@ -185,9 +204,12 @@ def _print_outcome(evolution: Evolution, *, json: bool) -> int:
     assert ending is not None, "a session was performed"
     run = evolution.run
     if json:
-        print_json(SearchView(**dict(RunView.load(run)), ended=ending.reason.value))
+        cheapest = CheapestView.load(run) if run.tree.agents else None
+        print_json(SearchView(**dict(RunView.load(run)), cheapest=cheapest, ended=ending.reason.value))
     elif ending != AT_ONCE:
         make_console().print(render_run(RunView.load(run)))
+        if run.tree.agents and (text := cheapest_text(CheapestView.load(run))):
+            print_line(f"cheapest: {text}")
     next_step = (
         f"to look at it: dgm show {run.name}"
         if ending.reason in (Reason.GOAL, Reason.STANDSTILL)

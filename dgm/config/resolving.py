@@ -15,7 +15,7 @@ from dgm.config.listing import MINING, NAME, list_settings
 from dgm.config.settings import KINDS, GateSettings, MiningSettings, ProviderSettings, Section, Settings
 from dgm.config.toml_files import NotToml, parse_toml, read_toml
 from dgm.errors import UserError
-from dgm.paths import asset, seed_names
+from dgm.paths import asset, preset_file, preset_names, seed_names
 
 KeyPath = tuple[str, ...]
 ARGUMENTS = {
@@ -65,19 +65,29 @@ log = logging.getLogger(__name__)
 
 
 def resolve(
-    file: Path | None, settings: Iterable[str] | Mapping[str, Any], arguments: Mapping[str, Any]
+    file: Path | None,
+    settings: Iterable[str] | Mapping[str, Any],
+    arguments: Mapping[str, Any],
+    preset: str | None = None,
 ) -> Settings:
-    """Return the settings from all sources: the file, then the settings, then the arguments. Later sources win.
+    """Return the settings from all sources: preset, file, settings, arguments. Later sources win.
 
     Args:
         file: a TOML file, or None. Paths in it are relative to its folder; all others to the working directory.
         settings: dotted key → value or table; or texts ``a.b=c``, with a value in TOML, or plain text.
         arguments: dotted key → value of a parameter; None values are ignored.
+        preset: one of ``preset_names``, or None.
 
     Raises:
         UserError: a source cannot be read, a key is unknown, or a value is invalid, alone or with another.
     """
     merged = _MergedSettings()
+    if preset is not None:
+        if preset not in preset_names():
+            known = ", ".join(preset_names())
+            raise UserError(f"there is no preset {preset!r}; there are {known}", argument="preset")
+        shipped = preset_file(preset)
+        merged.add_table(f"preset {preset}", read_toml(shipped), shipped.parent)
     if file:
         merged.add_table(str(file), read_settings_file(file), file.parent)
     for key, value in settings.items() if isinstance(settings, Mapping) else map(_parse_assignment, settings):

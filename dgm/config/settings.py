@@ -365,6 +365,8 @@ class OperatorSettings(Section):
     """fixed: by ``weights``; bandit: by what each one's children were worth per unit of spend."""
     weights: Mapping[str, Positive] = {}
     """Operator → how often it is chosen, relative to the others, at most 1e9; 1 where it is not named."""
+    promises: bool = False
+    """Whether the bandit expects more of operators that keep their predictions; not shown to help."""
     parts: Literal["round-robin", "bandit"] = "round-robin"
     """Order in which ``module`` takes the parts of the scaffold."""
     retries: Annotated[int, Field(ge=0, le=10)] = 2
@@ -470,6 +472,16 @@ class PromotionSettings(Section):
     """Graded evaluations of the search between rounds; 0: only ``dgm promote`` performs them."""
 
 
+class ObjectiveSettings(Section):
+    """What agents are compared by, beside the share of tasks that they resolve (``docs/results.md``)."""
+
+    cheapest: Literal["usd", "tokens", "seconds"] | None = None
+    """Cost by which the cheapest agent is found that is not worse than the best; default: usd if the evaluations cost
+    any, else tokens."""
+    margin: Annotated[float, Field(gt=0, lt=1)] = 0.1
+    """Loss of rate that still counts as not worse: 0.1 is ten points."""
+
+
 class Settings(Section):
     """Everything that decides what a run does."""
 
@@ -505,6 +517,7 @@ class Settings(Section):
     grading: GradingSettings = GradingSettings()
     scale: ScaleSettings = ScaleSettings()
     promotion: PromotionSettings = PromotionSettings()
+    objective: ObjectiveSettings = ObjectiveSettings()
 
     @field_validator("providers")
     @classmethod

@@ -18,11 +18,12 @@ from dgm.archive.repository import (
     merge_snapshots,
     patch,
 )
-from dgm.domain import Entry, Snapshot
+from dgm.domain import Entry, Prediction, Snapshot, Verdict
 from dgm.errors import AgentFault
 from dgm.meta.contract import read_contract
 from dgm.meta.operators import OperatorContext
-from dgm.meta.self_edit import describe_failure, improve_job, problem_values, rationale
+from dgm.meta.self_edit import describe_failure, improve_job, problem_values, propose_child
+from dgm.meta.task_words import MAX_PREDICTIONS, promisable_tasks
 from dgm.protocols import Brief, Member, Needs, Proposal, Workbench
 
 FOLDER = "merged"
@@ -90,7 +91,8 @@ class Crossover:
             return await self._settle(brief, bench, merged, open_work)
         merge = " and ".join(map(_describe_parent, brief.parents))
         summary = " ".join(f"All that {merge} changed.".split())[:200]
-        return Proposal(merged.files, summary, b"merged without a conflict\n" + done.output)
+        log = b"merged without a conflict\n" + done.output
+        return Proposal(merged.files, summary, log, predictions=_predict(brief))
 
     async def _settle(self, brief: Brief, bench: Workbench, merged: MergeResult, open_work: str) -> Proposal:
         evidence, diffs = dict(brief.evidence), list[str]()
@@ -107,7 +109,14 @@ class Crossover:
         work = await bench.work(improve_job(self.making, brief, problem, merged.files))
         if unsettled := find_unsettled(merged.conflicts, work.workspace):
             raise AgentFault("conflict", f"places in conflict were left: {', '.join(unsettled[:5])}")
-        return Proposal(work.workspace, rationale(work.conversation), work.completed.output)
+        return propose_child(brief, work)
+
+
+def _predict(brief: Brief) -> tuple[Prediction, ...]:
+    """Return the promise of every merge: what only the second parent solves, the child solves too."""
+    second = brief.parents[1]
+    tasks = [task for task in promisable_tasks(brief) if second.verdicts.get(task) is Verdict.RESOLVED]
+    return tuple(Prediction(task, f"agent {second.agent.id} solves it") for task in tasks[:MAX_PREDICTIONS])
 
 
 def _keep_protected(first: Snapshot, second: Snapshot) -> Snapshot:

@@ -174,6 +174,7 @@ def _index(
         agent = member.agent
         lines += ["", _agent_line(member)]
         lines += [f"  by {agent.operator}: {agent.rationale}"] if agent.parents else []
+        lines += [f"  promised: {line}" for line in _describe_predictions(member)]
         if agent.id != first:
             lines += [case_line(f"agents/{agent.id}/cases", case) for case in _cases_of(agent.id, cases)]
     if withheld:
@@ -182,6 +183,14 @@ def _index(
         lines += ["", "## Left out for want of room", ""]
         lines += [f"- `{path}` ({len(wanted[path])} bytes)" for path in missing]
     return _encode_lines(*lines)
+
+
+def _describe_predictions(member: Member) -> Iterator[str]:
+    """Yield what the edit that made an agent promised, and what became of it."""
+    words = {Verdict.RESOLVED: "kept", Verdict.UNRESOLVED: "broken"}
+    for prediction in member.agent.predictions:
+        state = words.get(member.verdicts.get(prediction.task, Verdict.INVALID), "open")
+        yield f"{state}: that it solves {prediction.task}: {prediction.reason or 'not said why'}"
 
 
 def _encode_lines(*lines: str) -> bytes:

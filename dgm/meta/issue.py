@@ -6,6 +6,7 @@ program as its response over many conditions.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from dgm.domain import Agent, TaskId, Verdict
 from dgm.errors import AgentFault
@@ -21,7 +22,7 @@ from dgm.meta.answers import (
 )
 from dgm.meta.evidence import fit_to_budget, plain
 from dgm.meta.operators import OperatorContext
-from dgm.meta.self_edit import edit_source, problem_values, rationale
+from dgm.meta.self_edit import edit_source, problem_values, propose_child
 from dgm.meta.task_words import TaskWords
 from dgm.protocols import Brief, Case, Member, Needs, Proposal, Workbench
 
@@ -74,7 +75,7 @@ def read_issue(text: str, tasks: TaskWords) -> Issue:
     return issue
 
 
-class _IssueOperator:
+class IssueOperator:
     """An operator with one parent and one child, made by way of an issue."""
 
     def __init__(self, making: OperatorContext) -> None:
@@ -98,8 +99,8 @@ class _IssueOperator:
         values = {**problem_values(brief), "problem": issue.problem, "proposal": issue.proposal}
         work = await edit_source(making, brief, bench, making.prompts.fill("implement", values))
         text = f"What happened: {issue.log_summary}\n\nProblem: {issue.problem}\n\nProposal: {issue.proposal}\n\n"
-        log = text.encode("utf-8", "replace") + work.completed.output
-        return Proposal(work.workspace, rationale(work.conversation), log)
+        proposal = propose_child(brief, work)
+        return replace(proposal, log=text.encode("utf-8", "replace") + proposal.log)
 
     def _question(self, name: str, brief: Brief, values: dict[str, object]) -> Request:
         prompts = self.making.prompts
@@ -108,7 +109,7 @@ class _IssueOperator:
         return Request(messages, form=Issue.form())
 
 
-class Diagnose(_IssueOperator):
+class Diagnose(IssueOperator):
     """One failure, by the kind of entry that the brief aims at."""
 
     name = "diagnose"
@@ -127,12 +128,12 @@ class Diagnose(_IssueOperator):
         if not failed:
             raise AgentFault("evidence", "the parent has failed at nothing that could be diagnosed")
         about = next((case for case in failed if case.action == brief.case), failed[0])
-        parts = [*_case_parts(about)]
+        parts = [*case_parts(about)]
         if entry == STOCHASTIC and solved:
-            parts += _case_parts(solved[0], "for comparison: a solved task's ")
-        parts.append(_source_part(parent))
+            parts += case_parts(solved[0], "for comparison: a solved task's ")
+        parts.append(source_part(parent))
         values: dict[str, object] = {
-            "last": _describe_last_change(parent.agent),
+            "last": describe_last_change(parent.agent),
             "entry": self.making.prompts.fill(f"diagnose-{entry}", brief.facts).strip(),
         }
 
@@ -142,7 +143,7 @@ class Diagnose(_IssueOperator):
         return await self._make(brief, bench, build)
 
 
-class Compare(_IssueOperator):
+class Compare(IssueOperator):
     """The agent's verdicts beside those of others, one failure and one success of it, and how others solved it."""
 
     name = "compare"
@@ -154,7 +155,7 @@ class Compare(_IssueOperator):
         parts = compare_parts(brief)
         if not parts:
             raise AgentFault("evidence", "the parent has failed at nothing that could be compared")
-        values: dict[str, object] = {"agent": agent.id, "last": _describe_last_change(agent)}
+        values: dict[str, object] = {"agent": agent.id, "last": describe_last_change(agent)}
 
         def build(chars: int) -> Request:
             return self._question("compare", brief, {**values, "parts": fit_to_budget(parts, chars)})
@@ -182,11 +183,11 @@ def compare_parts(brief: Brief) -> Sequence[Part]:
     if failure is None:
         return []
     parts: list[Part] = [
-        ("who solves what", _verdict_table(me, others)),
-        *_case_parts(failure, "failed: the agent's "),
+        ("who solves what", verdict_table(me, others)),
+        *case_parts(failure, "failed: the agent's "),
     ]
     if solved:
-        parts += [part for part in _case_parts(solved[0], "solved: the agent's ") if part[1]]
+        parts += [part for part in case_parts(solved[0], "solved: the agent's ") if part[1]]
     gains = {
         n: sum(other.verdicts.get(task) is Verdict.RESOLVED for task in missed)
         for n, other in enumerate(others)
@@ -205,10 +206,11 @@ def compare_parts(brief: Brief) -> Sequence[Part]:
             task = case.evaluation.task
             parts.append((f"agent {agent.id}: how it solved {task}", case.traces["conversation"]))
             parts.append((f"agent {agent.id}: its patch for {task}", case.traces["patch"]))
-    return [*parts, _source_part(me)]
+    return [*parts, source_part(me)]
 
 
-def _verdict_table(me: Member, others: Sequence[Member]) -> bytes:
+def verdict_table(me: Member, others: Sequence[Member]) -> bytes:
+    """Return a row for each task with every agent's verdict, tasks that others solve and ``me`` does not first."""
     agents = (me, *others)
 
     def key(task: TaskId) -> tuple[bool, bool, TaskId]:
@@ -233,13 +235,15 @@ def _cases_by_verdict(brief: Brief) -> tuple[Sequence[Case], Sequence[Case]]:
     return failed, [case for case in cases if case.evaluation.verdict is Verdict.RESOLVED]
 
 
-def _describe_last_change(agent: Agent) -> str:
+def describe_last_change(agent: Agent) -> str:
+    """Return what an agent's last change was, for the middle of a sentence."""
     return agent.rationale.rstrip(".") or (
         "not said" if agent.parents else "none, the search started from it"
     )
 
 
-def _case_parts(case: Case, whose: str = "the agent's ") -> Sequence[Part]:
+def case_parts(case: Case, whose: str = "the agent's ") -> Sequence[Part]:
+    """Return a case's problem and traces; ``whose`` begins each title."""
     evaluation, traces = case.evaluation, case.traces
     tests = f"{evaluation.verdict}: {evaluation.reason}\n".encode() + traces["failures"]
     return (
@@ -251,7 +255,8 @@ def _case_parts(case: Case, whose: str = "the agent's ") -> Sequence[Part]:
     )
 
 
-def _source_part(member: Member) -> Part:
+def source_part(member: Member) -> Part:
+    """Return an agent's text files, each below its path."""
     files = [
         f"--- {path}\n".encode() + data for path, data in plain(member.source).items() if b"\0" not in data
     ]

@@ -25,6 +25,7 @@ BUILTIN = {
     "crossover": "dgm.meta.crossover:Crossover",
     "invent": "dgm.meta.invent:Invent",
     "module": "dgm.meta.self_edit:Module",
+    "share": "dgm.meta.share:Share",
 }
 """Name → ``module:attribute``, as an entry point names it; called with an ``OperatorContext`` as a plug-in is."""
 SHAPE: Mapping[str, int | None] = {"name": None, "make": 2}

@@ -12,9 +12,17 @@ from dgm.domain import Snapshot
 from dgm.errors import AgentFault
 from dgm.messages import Message
 from dgm.meta.contract import FILE, OWN_EDITOR, PARTS, Contract, Part, matches, read_contract
-from dgm.meta.evidence import describe_evidence
+from dgm.meta.evidence import EVIDENCE_FOLDER, describe_evidence
 from dgm.meta.operators import OperatorContext, choose_editor
-from dgm.meta.task_words import TaskWords, find_last_words, find_statement
+from dgm.meta.task_words import (
+    MAX_PREDICTIONS,
+    TaskWords,
+    find_last_words,
+    find_lines,
+    find_statement,
+    promisable_tasks,
+    read_predictions,
+)
 from dgm.protocols import Brief, Completed, Job, JobKind, Needs, Proposal, Work, Workbench
 
 WORKDIR = "/work/agent"
@@ -65,7 +73,7 @@ class SelfEdit:
         """Let the parent edit its own source once."""
         problem = self.making.prompts.fill("self-edit", problem_values(brief))
         work = await edit_source(self.making, brief, bench, problem)
-        return Proposal(work.workspace, rationale(work.conversation), work.completed.output)
+        return propose_child(brief, work)
 
 
 async def edit_source(making: OperatorContext, brief: Brief, bench: Workbench, problem: str) -> Work:
@@ -88,10 +96,14 @@ def improve_job(
     """Return the job in which the first parent works on its own source, or on ``workspace``, with evidence."""
     source = brief.parents[0].source
     contract = read_contract(source)
+    if _is_bounded(contract):
+        problem += making.prompts.fill("place", _place_values(contract))
+    if brief.evidence and promisable_tasks(brief):
+        verdicts = f"{EVIDENCE_FOLDER}/agents/{brief.parents[0].agent.id}/verdicts.md"
+        problem += making.prompts.fill("predict", {"count": MAX_PREDICTIONS, "verdicts": verdicts})
     return Job(
         kind=JobKind.IMPROVE,
-        problem=problem
-        + (making.prompts.fill("place", _place_values(contract)) if _is_bounded(contract) else ""),
+        problem=problem,
         source=choose_editor(contract, source, making.editor),
         workspace=source if workspace is None else workspace,
         image=making.image,
@@ -99,6 +111,13 @@ def improve_job(
         time_limit_s=making.time_limit_s,
         evidence=brief.evidence,
     )
+
+
+def propose_child(brief: Brief, work: Work, stated: str = "") -> Proposal:
+    """Return the child that an agent left, with the rationale and the predictions in its last words."""
+    words = work.conversation
+    predictions = read_predictions(find_lines(words, "Predicts"), promisable_tasks(brief))
+    return Proposal(work.workspace, rationale(words), work.completed.output, stated, predictions)
 
 
 def problem_values(brief: Brief, also: Sequence[str] = ()) -> dict[str, object]:
@@ -182,7 +201,7 @@ class Module:
                 paths = ", ".join(changed[:5]) + (" ..." if len(changed) > 5 else "")
                 raise AgentFault("protected", f"changed what does not belong to the part {part!r}: {paths}")
             _check_statement(stated, brief)
-        return Proposal(child, rationale(conversation), work.completed.output, stated)
+        return propose_child(brief, work, stated)
 
 
 def files_of_part(source: Snapshot, part: str, contract: Contract) -> Sequence[str]:

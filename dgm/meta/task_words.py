@@ -3,15 +3,22 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from urllib.parse import quote
 
-from dgm.domain import TaskId
+from dgm.domain import Prediction, TaskId, Verdict
 from dgm.messages import Message, Role
 from dgm.meta.answers import MalformedAnswer, drop_thinking
 from dgm.protocols import Brief, Case, Member
 
+MAX_PREDICTIONS = 20
+_REASON_CHARS = 200
+_NAME_END = re.compile(
+    r"(?:-\d+)?/?[\])*`\"']*_*(?=[\s:,\uff1a\u2013\u2014]|$)\s*(?:[:,\uff1a\u2013\u2014]|-(?= ))?(.*)"
+)
+"""Pattern of what follows a task's name: the attempt of a case's folder, marks of layout, and the reason."""
 _FEW = 0.34
 """Maximum share of the tasks that have a path by which one of them is told."""
 _ID = re.compile(r"(?=.*[^a-zA-Z]).{4,}")
@@ -106,6 +113,35 @@ def find_statement(conversation: Sequence[Message], mark: str) -> str:
             if words and not _PLACEHOLDER.fullmatch(words):
                 statement = words
     return statement
+
+
+def find_lines(conversation: Sequence[Message], mark: str) -> Sequence[str]:
+    """Return what stands behind ``mark`` and a colon in each such line of the last of the model's texts with one."""
+    line = re.compile(rf"^(?:[^\w\"]|_)*(?i:{re.escape(mark)})[*_`]*[ \t]*[:\uff1a][*_`]*(.*)", re.M)
+    return next(filter(None, map(line.findall, reversed([*_list_texts(conversation)]))), ())
+
+
+def promisable_tasks(brief: Brief) -> Sequence[TaskId]:
+    """Return the tasks that a child may be expected to resolve: those that the first parent failed, sorted."""
+    verdicts = brief.parents[0].verdicts
+    return sorted(task for task, verdict in verdicts.items() if verdict is Verdict.UNRESOLVED)
+
+
+def read_predictions(lines: Iterable[str], tasks: Sequence[TaskId]) -> tuple[Prediction, ...]:
+    """Return the predictions in lines ``TASK: reason``; a case's folder also names its task.
+
+    Lines about other tasks than ``tasks``, and all after ``MAX_PREDICTIONS``, are ignored. A task counts once.
+    """
+    names = {name: task for task in tasks for name in (quote(task, safe=""), task)}
+    predictions: dict[TaskId, Prediction] = {}
+    for line in lines:
+        words = " ".join(line.split()).lstrip(_MARKUP + "[(")
+        for name in sorted(names, key=len, reverse=True):
+            if words.startswith(name) and (end := _NAME_END.match(words, len(name))):
+                prediction = Prediction(names[name], _clean(end[1])[:_REASON_CHARS])
+                predictions.setdefault(prediction.task, prediction)
+                break
+    return tuple(predictions.values())[:MAX_PREDICTIONS]
 
 
 def find_last_words(conversation: Sequence[Message]) -> str:

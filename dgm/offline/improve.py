@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote
 
 from dgm.offline.solve import Decision
 from dgm.offline.talk import EVERYTHING, Edit, Step, Talk, show
@@ -27,6 +28,11 @@ _ALLOWED = re.compile(r"^May change:\n((?:- .+\n?)+)", re.M)
 _OPEN = re.compile(r"^These places are open:\n((?:- .+\n?)+)", re.M)
 _PROPOSAL = re.compile(r"^Proposal: *(\S.*(?:\n(?!\s*\n).+)*)", re.M)
 _QUOTED = re.compile(r"^- `([^`\n]+)`", re.M)
+_UNSOLVED = re.compile(r"^- `cases/([^`/\n]+)-\d+/`: unresolved", re.M)
+_PREDICT = re.compile(r"\n\nBehind that last line, say which of the problems.*?leave these lines out\.", re.S)
+"""The request for predictions; draws leave it out."""
+_PROMISED = 3
+"""Maximum number of predictions."""
 _CONFLICT = re.compile(r"^<{7,} .*\n((?:.*\n)*?)\|{7,}.*\n((?:.*\n)*?)={7,}\n((?:.*\n)*?)>{7,} .*\n?", re.M)
 
 Files = Mapping[str, str]
@@ -123,13 +129,20 @@ def _work(talk: Talk, ideas: Iterator[tuple[str, tuple[Edit, ...]]]) -> Decision
         if not steps:
             return Decision(f"I check that the agent still starts.\nRationale: {reason}", (check,))
         if _starts(steps.pop(0)):
-            return Decision(f"DONE.\nRationale: {reason}")
+            return Decision(f"DONE.\nRationale: {reason}{_predict(talk.problem)}")
         for edit in reversed(edits):
             if not steps:
                 say = "The agent does not start: I put the change back."
                 return Decision(say, (Edit(edit.path, edit.new, edit.old),))
             steps.pop(0)
     return Decision("DONE. Rationale: nothing was changed, since what was tried does not start.")
+
+
+def _predict(problem: str) -> str:
+    """Return the predictions that a problem asks for: the edit solves the first unsolved cases that it lists."""
+    cases = _UNSOLVED.findall(problem) if _PREDICT.search(problem) else []
+    tasks = dict.fromkeys(unquote(case) for case in cases)
+    return "".join(f"\nPredicts: {task}: it failed for want of this change" for task in [*tasks][:_PROMISED])
 
 
 def _starts(step: Step) -> bool:
@@ -168,7 +181,10 @@ def rank_kinds(problem: str, source: Files) -> list[Kind]:
         files = set(_QUOTED.findall(allowed[1]))
         changed = {kind: {path for path, _, _ in kind.apply(source)} for kind in weights}
         weights = {kind: weight for kind, weight in weights.items() if changed[kind] <= files}
-    drawn = draw(weights, problem + "\0".join(text for item in sorted(source.items()) for text in item))
+    drawn = draw(
+        weights,
+        _PREDICT.sub("", problem) + "\0".join(text for item in sorted(source.items()) for text in item),
+    )
     return sorted(drawn, key=lambda kind: -_fit(kind.reason, proposal[1])) if proposal else drawn
 
 

@@ -20,10 +20,11 @@ from dgm.archive.events import (
 )
 from dgm.archive.tree import Tree
 from dgm.config import Settings
-from dgm.domain import ActionId, AgentId, Cost, Expand, TaskId, Verdict
+from dgm.domain import ActionId, AgentId, Cost, Expand, Tally, TaskId, Verdict
 from dgm.errors import UserError
 from dgm.policies.limits import fertile
-from dgm.policies.policy import Observer, OperatorRule
+from dgm.policies.policy import Observer, OperatorRule, View
+from dgm.policies.published import rank_by_worth
 from dgm.protocols import Needs
 from dgm.stats import JUDGED, chance_better
 
@@ -40,7 +41,12 @@ class Operators:
     """A rule that draws among the operators whose needs are met."""
 
     def __init__(
-        self, needs: Mapping[str, Needs], choice: Choice, aims: Mapping[str, Choice], mates: "Mates | None"
+        self,
+        needs: Mapping[str, Needs],
+        choice: Choice,
+        aims: Mapping[str, Choice],
+        mates: "Mates | None",
+        groups: "Groups | None",
     ) -> None:
         """Take the parts of the rule.
 
@@ -49,11 +55,18 @@ class Operators:
             choice: chooses among operators.
             aims: operator → the choice among its aims, for the operators that get their aim here.
             mates: finds second parents; None if no operator needs one.
+            groups: knows which members of a group still have no child; None if no operator has groups.
         """
         self._needs, self._choice, self._aims, self._mates = needs, choice, aims, mates
+        self._groups = groups
 
     def choose(self, tree: Tree, parent: AgentId, rng: Random) -> Expand | None:
-        """Return the expansion of an operator whose needs are met; None where no operator is ready."""
+        """Return the expansion of an operator whose needs are met; None where no operator is ready.
+
+        A group that is not complete goes before ``parent``: its next member has a child.
+        """
+        if self._groups and (due := self._groups.find_next(tree)):
+            return due
         mates = self._mates.of(tree, parent) if self._mates else ()
         ready = [name for name, needs in self._needs.items() if _is_met(needs, tree, parent, mates)]
         if not ready:
@@ -63,7 +76,8 @@ class Operators:
         if self._needs[name].parents > 1:
             parents = (parent, mates[0] if len(mates) == 1 else mates[int(rng.random() * len(mates))])
         aim = self._aims[name].pick(tree, self._needs[name].aims, rng) if name in self._aims else ""
-        return Expand(parents, name, aim=aim)
+        size = self._needs[name].group
+        return Expand(parents, name, aim=aim, group=_form_group(tree, parent, size) if size > 1 else ())
 
 
 def open_operators(settings: Settings, needs: Mapping[str, Needs]) -> tuple[OperatorRule, Sequence[Observer]]:
@@ -84,7 +98,7 @@ def open_operators(settings: Settings, needs: Mapping[str, Needs]) -> tuple[Oper
         )
     choice: Choice = FixedWeights(settings.operators.weights)
     if settings.operators.choice == "bandit":
-        choice = Bandit(lambda expansion: expansion.operator)
+        choice = Bandit(lambda expansion: expansion.operator, promises=settings.operators.promises)
     by_bandit = settings.operators.parts == "bandit"
     aims = {
         name: Bandit(partial(_aim_of, name)) if by_bandit else Turns(name)
@@ -92,8 +106,11 @@ def open_operators(settings: Settings, needs: Mapping[str, Needs]) -> tuple[Oper
         if need.aims and not need.failures
     }
     mates = Mates() if any(need.parents > 1 for need in wanted.values()) else None
-    parts = (choice, *aims.values(), mates)
-    return Operators(wanted, choice, aims, mates), [part for part in parts if isinstance(part, Observer)]
+    groups = Groups() if any(need.group > 1 for need in wanted.values()) else None
+    parts = (choice, *aims.values(), mates, groups)
+    return Operators(wanted, choice, aims, mates, groups), [
+        part for part in parts if isinstance(part, Observer)
+    ]
 
 
 def _aim_of(operator: str, expansion: Expand) -> str:
@@ -192,6 +209,39 @@ class Mates:
         ]
 
 
+class Groups:
+    """The members of the latest group that still have no child: each has one, before another group begins.
+
+    A member that may not be a parent any more is passed over. Source: arXiv:2602.04837, where a group's children are
+    made together; here they follow one another, so that later ones also see what was evaluated meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self._latest: Expand | None = None
+
+    def observe(self, event: Recorded) -> None:
+        """Remember the latest expansion of a group."""
+        match event.event:
+            case ActionStarted(_, Expand(group=group) as expansion, again=False) if group:
+                self._latest = expansion
+
+    def find_next(self, tree: Tree) -> Expand | None:
+        """Return the expansion of the next member; None if no group is open."""
+        if self._latest is None:
+            return None
+        group = self._latest.group
+        due = group[group.index(self._latest.parents[0]) + 1 :]
+        able = fertile(tree)
+        member = next((agent for agent in due if able[agent]), None)
+        return None if member is None else Expand((member,), self._latest.operator, group=group)
+
+
+def _form_group(tree: Tree, parent: AgentId, size: int) -> tuple[AgentId, ...]:
+    """Return a parent and the others of highest worth in performance and novelty (``published.novelty``)."""
+    others = [agent for agent in rank_by_worth(View(tree)) if agent != parent and agent not in tree.flagged]
+    return (parent, *others[: size - 1])
+
+
 def _outcomes(tree: Tree, agent: AgentId) -> tuple[set[TaskId], set[TaskId]]:
     """Return the tasks that the agent resolved at first attempt, and the tasks that it failed."""
     verdicts = tree.verdicts(agent).items()
@@ -204,6 +254,9 @@ STRENGTH = 4.0
 AT_FIRST = 0.25
 """The share of children that are better, before any is known."""
 SPEND_WEIGHT = 2.0
+PROMISE_WEIGHT = 4.0
+"""Weight of the kept predictions of all arms in the rate of one, in predictions."""
+MOST_PROMISING = 0.95
 UNJUDGED = ("expired",)
 """Stages at which a child ends that say nothing of who made it."""
 
@@ -224,6 +277,8 @@ class Arm:
     children: int = 0
     better: dict[AgentId, float] = field(default_factory=dict)
     """q of each child that is judged."""
+    promises: dict[AgentId, Tally] = field(default_factory=dict)
+    """Kept and broken predictions of each child with a tested one."""
 
 
 class Bandit:
@@ -246,14 +301,28 @@ class Bandit:
     mean of all arms with the weight of ``SPEND_WEIGHT`` expansions. Evaluations that the infrastructure failed count
     nowhere.
 
+    With ``promises``, the operator's record of kept predictions (``dgm.domain.Prediction``) shifts what is believed of
+    a child without verdicts, which is the part of weight s in a and b: there m is replaced by
+
+        m_k = min(MOST, m p_k / p),   p_k = (r p + kept) / (r + tested),   p = (1 + Σ kept) / (2 + Σ tested)
+
+    where kept and tested count the predictions of the arm's children, the sums run over all arms, r =
+    ``PROMISE_WEIGHT``, and MOST = ``MOST_PROMISING``. An arm that promises nothing keeps m.
+
     Source: W. R. Thompson, Biometrika 25 (1933), p. 285; O. Chapelle and L. Li, "An empirical evaluation of Thompson
     sampling" (NIPS 2011), which also covers delayed answers; Y. Xia, H. Li, T. Qin, N. Yu and T.-Y. Liu, "Thompson
     sampling for budgeted multi-armed bandits" (IJCAI 2015), where the cost is drawn, too.
     """
 
-    def __init__(self, arm_of: Callable[[Expand], str]) -> None:
-        """Begin without knowledge; ``arm_of`` names an expansion's arm, empty if it belongs to none."""
+    def __init__(self, arm_of: Callable[[Expand], str], *, promises: bool = False) -> None:
+        """Begin without knowledge.
+
+        Args:
+            arm_of: names an expansion's arm, empty if it belongs to none.
+            promises: whether kept predictions shift what is believed of a child without verdicts.
+        """
         self._arm_of = arm_of
+        self._counts_promises = promises
         self._arms: dict[str, Arm] = {}
         self._under_way: dict[ActionId, str] = {}
         self._children_of: dict[AgentId, list[AgentId]] = {}
@@ -305,9 +374,20 @@ class Bandit:
         tried = sum(len(other.better) + other.fruitless for other in everybody)
         pooled = (STRENGTH * AT_FIRST + successes) / (STRENGTH + tried)
         known = self._arms.get(arm, Arm())
+        if self._counts_promises:
+            pooled = min(MOST_PROMISING, pooled * self._promise_ratio(known))
         gains = fsum(known.better.values())
         failures = len(known.better) - gains + known.fruitless
         return STRENGTH * pooled + gains, STRENGTH * (1.0 - pooled) + failures
+
+    def _promise_ratio(self, arm: Arm) -> float:
+        """Return p_k / p of an arm."""
+        everybody = sum(
+            (tally for other in self._arms.values() for tally in other.promises.values()), Tally()
+        )
+        own = sum(arm.promises.values(), Tally())
+        rate = (1 + everybody.resolved) / (2 + everybody.n)
+        return (PROMISE_WEIGHT * rate + own.resolved) / (PROMISE_WEIGHT + own.n) / rate
 
     def mean_spends(self, arms: Sequence[str]) -> Sequence[float]:
         """Return the mean spend of each arm, in USD, tokens or seconds; 1.0 for each where nothing is known."""
@@ -330,6 +410,7 @@ class Bandit:
         for child in self._changed:
             better, tally = self._arms[self._arm_of_child[child]].better, tree.own(child)
             better.pop(child, None)
+            self._arms[self._arm_of_child[child]].promises[child] = tree.promises(child)
             if tally.n >= enough:
                 parents = [tree.own(parent) for parent in tree.agents[child].parents]
                 best = max(parents, key=lambda tally: (1 + tally.resolved) / (2 + tally.n))

@@ -220,7 +220,7 @@ def novelty(view: View, rng: Random) -> Plan:
     """
 
     def parent() -> AgentId | None:
-        members = group(view)
+        members = rank_by_worth(view)[:GROUP]
         if not members:
             return None
         making = [parent for parents in view.parents_of_unborn for parent in parents]
@@ -231,11 +231,11 @@ def novelty(view: View, rng: Random) -> Plan:
     return staged(view, parent)
 
 
-def group(view: View) -> list[AgentId]:
-    """Return the ``GROUP`` candidates of highest worth, best first; among equals the older."""
+def rank_by_worth(view: View) -> list[AgentId]:
+    """Return the candidates by their worth in ``novelty``, best first; among equals the older."""
     agents = candidates(view)
     worth = view.score[agents] * np.sqrt(novelties(view.tree, [AgentId(agent) for agent in agents.tolist()]))
-    return [AgentId(int(agents[row])) for row in np.lexsort((agents, -worth))[:GROUP]]
+    return [AgentId(int(agents[row])) for row in np.lexsort((agents, -worth))]
 
 
 def novelties(tree: Tree, agents: Sequence[AgentId]) -> Floats:

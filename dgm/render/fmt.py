@@ -2,9 +2,13 @@
 
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from dgm.views.promotion import PromotionsView
 from dgm.views.values import SIGNIFICANT, DeltaView, TallyView, UsageView
+
+if TYPE_CHECKING:
+    from dgm.views.agents import AgentRow
 
 DASH = "–"
 BEST = "★"
@@ -116,6 +120,11 @@ def tally_interval(counts: TallyView) -> str:
 def points(difference: float) -> str:
     """Return a difference of rates in percentage points: ``+3.1``."""
     return f"{100 * difference:+.1f}"
+
+
+def clade_gain(row: "AgentRow") -> str:
+    """Return a clade's gain per expansion in percentage points, and of how many: ``+3.1 of 12``; empty if of none."""
+    return "" if row.clade_gain is None else f"{points(row.clade_gain)} of {row.clade_expansions}"
 
 
 def gain(ends: Sequence[float]) -> str:

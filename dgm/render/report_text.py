@@ -14,6 +14,7 @@ from dgm.render.probe_text import state_text
 from dgm.render.safe import neutralise, one_line
 from dgm.views.comparison import ComparedRun, ComparisonView, GroupPairs, TaskPairs
 from dgm.views.holdout import POWERFUL, WORTH_FINDING, Answer, DifferenceView, HoldoutView
+from dgm.views.objective import CheapestView
 from dgm.views.report import OperatorView, ReportView, RootView
 from dgm.views.values import TallyView, UsageView
 
@@ -201,6 +202,8 @@ def operator_text(line: OperatorView) -> str:
     parts = [f"{line.tried} tried, {line.born} born, {line.better} of {line.judged} judged better"]
     if line.gain:
         parts.append(f"gain {operator_gain(line)} points")
+    if line.tested:
+        parts.append(f"kept {line.kept} of {line.tested} predictions")
     return ", ".join([*parts, fmt.spend(line.spend)])
 
 
@@ -220,6 +223,7 @@ def operator_remarks(line: OperatorView) -> str:
         for name, counts in (("stillborn", line.stillborn), ("aims", line.aims))
         if counts
     ]
+    parts += [f"kept {line.kept} of {line.tested} predictions"] if line.tested else []
     parts += [f"{line.waiting} waiting for approval"] if line.waiting else []
     return "; ".join([*parts, f"{line.unfinished} unfinished"] if line.unfinished else parts)
 
@@ -278,10 +282,27 @@ def _candidate(name: str, agent: int, tally: TallyView, holdout: HoldoutView) ->
 def _operator_rows(view: ReportView) -> Iterator[tuple[str, Text]]:
     if view.promotions:
         yield "promotion", Text(fmt.promotions(view.promotions))
+    if text := cheapest_text(view.cheapest):
+        yield "cheapest", Text(text)
     for number, line in enumerate(view.operators[:SHOWN]):
         yield "" if number else "operators", Text(f"{one_line(line.operator, 24)}: {operator_text(line)}")
     if len(view.operators) > SHOWN:
         yield "", Text(f"and {len(view.operators) - SHOWN} more (--json has all)", "dim")
+
+
+def cheapest_text(view: CheapestView) -> str:
+    """Return the cheapest agent that is not worse than the best one, or who may be; empty if nobody is cheaper."""
+    agent = view.shown or view.candidate
+    if agent is None:
+        return ""
+    unit = {"usd": "USD", "seconds": "wall time"}.get(view.unit, view.unit)
+    rate = f"{_points(agent.difference)} points of rate on {fmt.count(agent.tasks, 'common task')}"
+    facts = f"agent {agent.agent} takes {agent.share:.0%} of the best agent's {unit} ({rate})"
+    bound = f"95 % sure of at least {_points(agent.lower_bound)}"
+    margin = f"the margin is {100 * view.margin:g} points"
+    if view.shown:
+        return f"{facts} and is not worse: {bound}, {margin}"
+    return f"{facts}, but is not shown to be not worse: {bound}, {margin}"
 
 
 def probes_text(view: ReportView) -> Text:

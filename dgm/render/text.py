@@ -34,8 +34,8 @@ QUIET_S = 600.0
 """Seconds without a sign of an action or a call after which it is marked."""
 SHOWN = 8
 """Maximum number of actions, nodes or refusals that are listed; further ones are only counted."""
-WIDE = 100
-"""Width in cells from which a tree has the intervals of rates."""
+WIDE, WIDER = 100, 130
+"""Widths in cells from which a tree has the intervals of rates, and the gains of clades."""
 STEP = 3
 """Cells of indentation for each branching of a tree."""
 LIVING = ("running", "paused")
@@ -384,7 +384,9 @@ def render_tree(view: TreeView, width: int | None = None) -> Iterator[Text]:
     stem = max(stems.values()) + 4
     tally = max(len(fmt.tally(row.own)) for row in view.agents)
     clade = max(len(fmt.tally(row.clade)) for row in view.agents)
+    gain = max(len(fmt.clade_gain(row)) for row in view.agents)
     flagged = any(row.clade_findings for row in view.agents)
+    kept = max(len(promises_text(row)) for row in view.agents)
     for agent, prefix in prefixes.items():
         row = view.agents[agent]
         line = Text.assemble((prefix, "dim"), (str(agent), "bold"), " ", marks(row))
@@ -393,8 +395,12 @@ def render_tree(view: TreeView, width: int | None = None) -> Iterator[Text]:
         if width is None or width >= WIDE:
             line.append(f"{fmt.interval(row.own.interval) if row.own.n else '':<8}  ", "dim")
         line.append(f"clade {fmt.tally(row.clade) if row.children else fmt.DASH:<{clade}}  ", "dim")
+        if gain and (width is None or width >= WIDER):
+            line.append(f"gain {fmt.clade_gain(row) or fmt.DASH:<{gain}}  ", "dim")
         if flagged:
             line.append(f"{conduct_text(row):<12}  ", "red")
+        if kept:
+            line.append(f"{promises_text(row):<{kept}}  ", "dim")
         line.append(_making(row), "cyan").append(f"  {one_line(row.rationale, 200)}")
         if width is not None:
             line.truncate(width, overflow="ellipsis")
@@ -411,6 +417,13 @@ def conduct_text(row: AgentRow) -> str:
     """Return an agent's findings and its clade's: ``⚑ 2, clade 5``; empty if there are none."""
     clade = f"clade {row.clade_findings}" if row.children and row.clade_findings else ""
     agent = f"{fmt.FLAG} {row.findings}" if row.findings else ""
+    return ", ".join(filter(None, [agent, clade]))
+
+
+def promises_text(row: AgentRow) -> str:
+    """Return an agent's and its clade's kept and tested predictions: ``kept 2/3, clade 5/9``; empty without any."""
+    clade = f"clade {row.clade_kept}/{row.clade_tested}" if row.children and row.clade_tested else ""
+    agent = f"kept {row.kept}/{row.tested}" if row.tested else ""
     return ", ".join(filter(None, [agent, clade]))
 
 
@@ -495,9 +508,13 @@ def render_agent(view: AgentView) -> RenderableType:
     abandoned = f", {fmt.count(view.abandoned, 'task')} abandoned" if view.abandoned else ""
     facts.add("own", _own_text(view) + abandoned)
     facts.add("clade", fmt.tally_interval(view.clade))
+    facts.add("clade's gain", fmt.clade_gain(view) and f"{fmt.clade_gain(view)} expansions")
     facts.add("misconduct", conduct_text(view), "red")
     for finding in making.findings:
         facts.add("", one_line(finding_text(finding), 200), "red")
+    facts.add("predictions", promises_text(view) or ("none tested yet" if view.predictions else ""))
+    for each in view.predictions:
+        facts.add("", one_line(": ".join(filter(None, [each.state, each.task, each.reason])), 200))
     if view.delta:
         few = " (few tasks)" if view.delta.few else ""
         facts.add(

@@ -100,16 +100,15 @@ def choose_evidence(
     rng = Random(f"{settings.seed}/{action}/evidence")
     past = {parent: read_honest(run, parent, action)[0] for parent in what.parents}
     parents_own = past[what.parents[0]]
-    chosen: set[ActionId] = set()
-    for verdict, count in (
-        (Verdict.UNRESOLVED, settings.evidence.failures),
-        (Verdict.RESOLVED, settings.evidence.successes),
-    ):
-        fitting = [number for number, each in parents_own.items() if each.verdict is verdict]
-        chosen.update(rng.sample(fitting, min(count, len(fitting))))
-    what = structs.replace(what, shown=_choose_shown(tree, what.parents, needs, settings.evidence))
+    chosen = _sample_past(parents_own, settings.evidence, rng)
+    chosen_failed = {parents_own[number].task for number in chosen}
+    partners = tuple(agent for agent in what.group if agent not in what.parents)
+    for agent in partners:
+        chosen |= _sample_past(read_honest(run, agent, action)[0], settings.evidence, rng)
+    shown = _choose_shown(tree, (*what.parents, *partners), needs, settings.evidence)
+    what = structs.replace(what, shown=(*partners, *shown))
     failed = _find_failed_tasks(tree, what.parents[0])
-    chosen_failed = {parents_own[number].task for number in chosen} & failed
+    chosen_failed &= failed
     for agent in (*what.parents[1:], *what.shown):
         others = past[agent] if agent in past else read_honest(run, agent, action)[0]
         chosen.update(_sample_cases(others, (chosen_failed, failed), rng))
@@ -129,6 +128,18 @@ def read_honest(run: Run, agent: AgentId, before: ActionId) -> tuple[Evaluations
     evaluations = evaluations_of(run, agent, before=before)
     honest = {number: each for number, each in evaluations.items() if not each.findings}
     return honest, len(evaluations) - len(honest)
+
+
+def _sample_past(evaluations: Evaluations, settings: EvidenceSettings, rng: Random) -> set[ActionId]:
+    """Return some of an agent's failures and successes."""
+    chosen: set[ActionId] = set()
+    for verdict, count in (
+        (Verdict.UNRESOLVED, settings.failures),
+        (Verdict.RESOLVED, settings.successes),
+    ):
+        fitting = [number for number, each in evaluations.items() if each.verdict is verdict]
+        chosen.update(rng.sample(fitting, min(count, len(fitting))))
+    return chosen
 
 
 def _choose_shown(
@@ -265,6 +276,7 @@ def read_brief(
         cases=cases,
         aim=what.aim,
         case=what.case,
+        group=what.group,
         ancestor=None if ancestor is None else repository.source(tree.agents[ancestor].commit),
     )
 

@@ -17,7 +17,7 @@ from dgm.archive.run import Run
 from dgm.archive.snapshots import LINK
 from dgm.domain import ActionId, AgentId, Entry, Snapshot
 from dgm.render import fmt, safe
-from dgm.render.text import Facts, conduct_text, render_agent, render_transcript
+from dgm.render.text import Facts, conduct_text, promises_text, render_agent, render_transcript
 from dgm.tui.pane import Listing, Pane, TextScreen, TextView, attempt_cells, patch_parts, prose
 from dgm.tui.reader import News
 from dgm.views.agents import AgentRow, AgentView, DiffView, decode
@@ -208,7 +208,9 @@ def row_facts(row: AgentRow) -> Table:
     facts.add("own", fmt.tally_interval(row.own))
     facts.add("lower bound", f"{row.lower_bound:.2f}, 99 % sure of more" if row.own.n else "")
     facts.add("clade", fmt.tally_interval(row.clade))
+    facts.add("clade's gain", fmt.clade_gain(row) and f"{fmt.clade_gain(row)} expansions")
     facts.add("misconduct", conduct_text(row), "red")
+    facts.add("predictions", promises_text(row))
     few = row.delta is None or row.delta.few
     facts.add("vs parent", fmt.delta(row.delta) if row.parents else "", "dim" if few else "")
     facts.add("abandoned", fmt.count(row.abandoned, "task") if row.abandoned else "", "yellow")

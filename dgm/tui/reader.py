@@ -62,8 +62,8 @@ class BackgroundReader:
         self._closing = False
         self._inode = _read_inode(folder)
         self._state = ""
-        self._facts: list[tuple[Tally, Tally, int, AgentState | None]] = []
-        """By agent: its own tally, that of its clade, the number of its children, and its state."""
+        self._facts: list[tuple[Tally, Tally, tuple[float, int], int, AgentState | None]] = []
+        """By agent: its own tally, that of its clade, the clade's gain, the number of its children, and its state."""
         sys.setswitchinterval(_SWITCH_S)
         self._thread = threading.Thread(target=self._work, name="run-reader", daemon=True)
         self._thread.start()
@@ -149,7 +149,13 @@ class BackgroundReader:
         if events or label != self._state:
             self._state = label
             self._facts = [
-                (tree.own(agent.id), tree.clade(agent.id), len(tree.children(agent.id)), states.get(agent.id))
+                (
+                    tree.own(agent.id),
+                    tree.clade(agent.id),
+                    tree.clade_gain(agent.id),
+                    len(tree.children(agent.id)),
+                    states.get(agent.id),
+                )
                 for agent in tree.agents
             ]
         changed = [

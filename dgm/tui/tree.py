@@ -36,6 +36,7 @@ ORDERS: dict[str, Callable[[AgentRow], float]] = {
     "own": attrgetter("own.rate"),
     "clade": attrgetter("clade.rate"),
     "bound": attrgetter("lower_bound"),
+    "gain": lambda row: row.clade_gain or 0.0,
 }
 """Orders of siblings: the highest value comes first."""
 
@@ -54,7 +55,7 @@ class AgentTree(Tree[int]):
         Binding("p", "cursor_parent", "To the parent", show=False),
         Binding("r", "root", "To the root", show=False),
         Binding("z", "fold_all", "Fold all, or unfold all", show=False),
-        Binding("s", "sort", "Sort by birth, own rate, clade, lower bound", show=False),
+        Binding("s", "sort", "Sort by birth, own rate, clade, lower bound, gain", show=False),
     ]
 
     def __init__(self) -> None:
@@ -305,7 +306,9 @@ _COLUMNS = (
     _Column("95 %", 9, lambda row: fmt.interval(row.own.interval) if row.own.n else "", "dim"),
     _Column("clade", 15, lambda row: fmt.tally(row.clade) if row.children else ""),
     _Column("children", 9, lambda row: str(len(row.children) or ""), "dim"),
+    _Column("gain", 12, fmt.clade_gain, "dim"),
     _Column("bound", 7, lambda row: f"{row.lower_bound:.2f}" if row.own.n else "", "dim"),
+    _Column("kept", 7, lambda row: f"{row.kept}/{row.tested}" if row.tested else "", "dim"),
 )
 
 

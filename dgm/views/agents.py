@@ -14,7 +14,7 @@ from dgm.archive.events import ActionStarted, AgentBorn
 from dgm.archive.live import UnreadableApproval, read_answer
 from dgm.archive.run import LIVING, Run, evaluations_of, state
 from dgm.archive.tree import Tree, WaitingChild
-from dgm.domain import ActionId, Agent, AgentId, Cost, Evaluate, Evaluation, Expand, Usage
+from dgm.domain import ActionId, Agent, AgentId, Cost, Evaluate, Evaluation, Expand, Usage, Verdict
 from dgm.policies.limits import BARREN
 from dgm.stats import lower_bound
 from dgm.views.conduct import FindingView
@@ -72,6 +72,17 @@ class AgentRow(View):
     """Findings against it: in its evaluations, in its edit, and in its work on its children."""
     clade_findings: int = 0
     """The same of the agent and all its descendants."""
+    kept: int = 0
+    """Predictions of its edit that were kept; ``PredictionView.state`` says when one is."""
+    tested: int = 0
+    """Predictions of its edit that were kept or broken."""
+    clade_kept: int = 0
+    clade_tested: int = 0
+    clade_gain: float | None = None
+    """Gain per expansion of the clade: how much better children are than their parents, in rate, on average over the
+    agent and all its descendants (``Tree.clade_gain``). None if no expansion counts yet."""
+    clade_expansions: int = 0
+    """Number of expansions that ``clade_gain`` is the mean of: stillborn children and those with a verdict."""
 
     @classmethod
     def of(
@@ -84,6 +95,8 @@ class AgentRow(View):
     ) -> Self:
         """Return an agent's row; a subclass has more fields. Agents that ``states`` does not have are idle."""
         own = tree.own(agent.id)
+        gain, expansions = tree.clade_gain(agent.id)
+        promises, clade_promises = tree.promises(agent.id), tree.clade_promises(agent.id)
         values: dict[str, Any] = {
             "agent": agent.id,
             "parents": agent.parents,
@@ -102,6 +115,12 @@ class AgentRow(View):
             "best": agent.id == best,
             "findings": int(tree.own_findings[agent.id]),
             "clade_findings": int(tree.clade_findings[agent.id]),
+            "kept": promises.resolved,
+            "tested": promises.n,
+            "clade_kept": clade_promises.resolved,
+            "clade_tested": clade_promises.n,
+            "clade_gain": gain if expansions else None,
+            "clade_expansions": expansions,
         }
         return cls(**values, **more)
 
@@ -250,11 +269,39 @@ class MakingView(View):
     """Those with a location count against the agent, the others against its first parent, which made it."""
 
 
+class PredictionView(View):
+    """One task that an agent's edit promised to get resolved."""
+
+    task: str
+    reason: str
+    """Why, in the editor's words."""
+    state: Literal["kept", "broken", "open"]
+    """``kept``: its first attempt is resolved; ``broken``: it is unresolved; ``open``: it has no verdict yet."""
+
+    @classmethod
+    def all_of(cls, tree: Tree, agent: Agent) -> tuple[Self, ...]:
+        """Return the views of an agent's predictions."""
+        states: dict[Verdict | None, Literal["kept", "broken"]] = {
+            Verdict.RESOLVED: "kept",
+            Verdict.UNRESOLVED: "broken",
+        }
+        return tuple(
+            cls(
+                task=each.task,
+                reason=each.reason,
+                state=states.get(tree.verdict(agent.id, each.task), "open"),
+            )
+            for each in agent.predictions
+        )
+
+
 class AgentView(AgentRow):
     """One agent in full."""
 
     run: str
     making: MakingView
+    predictions: tuple[PredictionView, ...] = ()
+    """What its edit promised."""
     spend: AccountView
     refusals: tuple[RefusedRequest, ...]
     """The most frequent first."""
@@ -278,6 +325,7 @@ class AgentView(AgentRow):
             agent_states(run),
             run=run.name,
             making=read_making(run, agent),
+            predictions=PredictionView.all_of(run.tree, agent),
             spend=AccountView.of(accounts.of(agent.id), accounts.clade(agent.id)),
             refusals=tuple(accounts.refusals(agent.id)),
             evaluations=tuple(

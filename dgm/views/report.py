@@ -33,6 +33,7 @@ from dgm.views.best_line import (
 from dgm.views.conduct import DriftView
 from dgm.views.curve import CurvePoint, compute_curve
 from dgm.views.holdout import Answer, HoldoutView, holdout_exists, read_holdout
+from dgm.views.objective import CheapestView
 from dgm.views.probes import AgentProbesView
 from dgm.views.promotion import PromotionsView
 from dgm.views.run import (
@@ -107,6 +108,10 @@ class OperatorView(View):
     """Judged children with a higher rate than the better of their parents."""
     gain: GainView | None
     """None without a judged child."""
+    kept: int = 0
+    """Predictions of its children that were kept; ``PredictionView.state`` says when one is."""
+    tested: int = 0
+    """Predictions of its children that were kept or broken."""
     spend: UsageView
     seconds: float
     """Wall time of the ended expansions."""
@@ -223,6 +228,7 @@ class ReportView(View):
     """None if the best agent was not evaluated on the holdout tasks."""
     promotions: PromotionsView | None
     """None before the first round of promotion."""
+    cheapest: CheapestView
     probes: AgentProbesView
     """State of the best agent's probes."""
     ending: EndingView | None = None
@@ -276,7 +282,6 @@ class ReportView(View):
         lineage, settings, identity = read_lineage(run, best), run.settings(), identity_of(run)
         simulated = run.kind is RunKind.SIMULATION
         highest = find_highest(tree, best)
-        graded = tree.clade(SEED)
         began, ended = run.store.query("SELECT min(at), max(at) FROM events WHERE seq <= ?", (tree.seq,))[0]
         return cls(
             run=identity.run,
@@ -294,7 +299,7 @@ class ReportView(View):
             agents=len(tree.agents),
             stillborn=sum(tree.stillborn.values()),
             evaluations=tree.evaluations,
-            resolved=graded.resolved,
+            resolved=int(tree.own_resolved.sum()),
             tasks=len(tree.tasks),
             running=len(tree.pending),
             budget_usd=tree.budget.usd,
@@ -307,6 +312,7 @@ class ReportView(View):
             chosen=_correct_rate(tree, best),
             holdout=holdout,
             promotions=PromotionsView.load(run),
+            cheapest=CheapestView.load(run, best),
             probes=AgentProbesView.load(run, tree.agents[best]),
             roots=_compare_roots(run, best),
             spend=_read_spend(run),
@@ -426,6 +432,8 @@ def _view_operator(line: OperatorLine) -> OperatorView:
         judged=line.judged,
         better=line.better,
         gain=GainView(mean=gain.mean, interval=interval) if gain else None,
+        kept=line.promises.resolved,
+        tested=line.promises.n,
         spend=UsageView.of(line.spend),
         seconds=line.seconds,
         vetting={stage: {"runs": took.runs, "seconds": took.seconds} for stage, took in line.vetting.items()},

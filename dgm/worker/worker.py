@@ -140,7 +140,16 @@ async def expand(worker: Worker, action: ActionId, what: Expand) -> Born | Still
         failed = (what.parents, what.operator, fault.stage, str(fault), cost)
         return Stillborn(*failed, cause=fault.cause, findings=tuple(findings))
     cost = Cost(worker.usage(action), time.monotonic() - began, traces)
-    return Born(what.parents, what.operator, commit, proposal.rationale, cost, syntax, tuple(findings))
+    return Born(
+        what.parents,
+        what.operator,
+        commit,
+        proposal.rationale,
+        cost,
+        syntax,
+        tuple(findings),
+        proposal.predictions,
+    )
 
 
 async def _make_and_vet(

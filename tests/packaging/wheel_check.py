@@ -16,6 +16,7 @@ SHIPPED = (
     "dgm/_assets/archive/seeds/plain/agent/loop.py",
     "dgm/_assets/archive/seeds/codeact/agent/kernel.py",
     "dgm/_assets/archive/seeds/solid/agent.toml",
+    "dgm/_assets/archive/presets/hgm.toml",
     "dgm/_assets/archive/seeds/solid/agent/loop.py",
     "dgm/_assets/archive/templates/shell/program/coder.py",
     "dgm/archive/empty.git/info/attributes",

@@ -55,7 +55,8 @@ def load_frozen(config: Mapping[str, object], where: str) -> Prompts:
     for name, text in texts.items():
         if not Template(text).is_valid():
             raise _prompt_error(where, name, "has a '$' without a name after it ('$$' stands for one)")
-    return Prompts({**load_shipped(), **texts}, where)
+    # A run that froze its prompts before predictions were asked for goes on without.
+    return Prompts({**load_shipped(), **({"predict": ""} if texts else {}), **texts}, where)
 
 
 def _prompt_error(where: str, name: str, what: str) -> ArchiveCorrupt:

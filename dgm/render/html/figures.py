@@ -16,6 +16,7 @@ from dgm.domain import Verdict
 from dgm.render import fmt
 from dgm.render.html.svg import SERIES, SHADES, Axes, Drawing, number_text, round_ticks, stairs_path
 from dgm.render.safe import neutralise, one_line
+from dgm.render.text import promises_text
 from dgm.views.agents import AgentRow
 from dgm.views.comparison import ComparedRun, ComparisonView
 from dgm.views.curve import CurvePoint
@@ -335,8 +336,12 @@ def _tip_lines(agent: AgentRow, hidden: int) -> Iterator[str]:
     if agent.abandoned:
         yield f"{fmt.count(agent.abandoned, 'task')} abandoned"
     yield f"clade (CMP) {fmt.tally(agent.clade)}{children}"
+    if gain := fmt.clade_gain(agent):
+        yield f"clade's gain per expansion {gain}"
     if agent.clade_findings:
         yield f"misconduct {agent.findings}, clade {agent.clade_findings}"
+    if agent.clade_tested:
+        yield f"predictions {promises_text(agent)}"
     if agent.rationale:
         yield one_line(agent.rationale, 90)
     if hidden:

@@ -26,6 +26,7 @@ from dgm.domain import (
     Evaluate,
     Evaluation,
     Expand,
+    Prediction,
     Stillborn,
     TaskId,
     Usage,
@@ -83,17 +84,31 @@ class Log:
         return agent
 
     def made(
-        self, parents: tuple[int, ...], operator: str, dies: str = "", aim: str = "", usd: float = 0.0
+        self,
+        parents: tuple[int, ...],
+        operator: str,
+        dies: str = "",
+        aim: str = "",
+        usd: float = 0.0,
+        promises: Iterable[TaskId] = (),
     ) -> AgentId | None:
         """An expansion from its start to its end; the child, where it does not die at that stage."""
-        who, action = tuple(map(AgentId, parents)), self.tree.next_action
+        return self.performed(Expand(tuple(map(AgentId, parents)), operator, aim=aim), dies, usd, promises)
+
+    def performed(
+        self, expansion: Expand, dies: str = "", usd: float = 0.0, promises: Iterable[TaskId] = ()
+    ) -> AgentId | None:
+        """The same for an expansion that a rule chose."""
+        who, operator, action = expansion.parents, expansion.operator, self.tree.next_action
         cost = Cost(Usage(usd=usd), seconds=1.0)
-        self.add(ActionStarted(action, Expand(who, operator, aim=aim)))
+        self.add(ActionStarted(action, expansion))
         if dies:
             self.add(AgentStillborn(action, Stillborn(who, operator, dies, "", cost)))
             return None
         child = AgentId(len(self.tree.agents))
-        self.add(AgentBorn(action, child, Born(who, operator, CommitId("0" * 40), f"edit {child}", cost)))
+        predictions = tuple(map(Prediction, promises))
+        commit, why = CommitId("0" * 40), f"edit {child}"
+        self.add(AgentBorn(action, child, Born(who, operator, commit, why, cost, predictions=predictions)))
         return child
 
     def tried(self, agent: int, **verdicts: bool) -> None:

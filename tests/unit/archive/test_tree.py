@@ -43,6 +43,7 @@ from dgm.policies.limits import fertile, may_expand
 from tests.support.runs.trees import TASKS, Log
 
 A, B = TaskId("a"), TaskId("b")
+YES, NO = Verdict.RESOLVED, Verdict.UNRESOLVED
 
 
 def fold(*events):
@@ -314,6 +315,40 @@ def test_findings_count_for_the_agent_and_are_summed_by_clade() -> None:
         for seq, event in enumerate(events, 1):
             later.apply(Recorded(seq, float(seq), event))
     assert later.clade_findings.tolist() == [5, 4, 3]
+
+
+def test_predictions_are_kept_or_broken_by_first_attempts_and_summed_by_clade() -> None:
+    log = Log()
+    log.born()
+    log.made((0,), "self-edit", promises=TASKS[:3])
+    log.made((1,), "self-edit", promises=TASKS[:1])
+    log.tried(0, **{TASKS[1]: True})
+    assert (log.tree.promises(AgentId(1)), log.tree.clade_promises(SEED)) == (Tally(), Tally())
+    log.tried(1, **{TASKS[0]: True, TASKS[1]: False, TASKS[5]: True})
+    log.tried(2, **{TASKS[0]: True})
+    assert log.tree.promises(AgentId(1)) == Tally(1, 1)
+    assert [log.tree.clade_promises(AgentId(n)) for n in range(3)] == [Tally(2, 1), Tally(2, 1), Tally(1, 0)]
+    log.withdrawn()
+    assert [log.tree.promises(AgentId(2)), log.tree.clade_promises(SEED)] == [Tally(), Tally(1, 1)]
+
+
+def test_the_gain_of_a_clade_is_the_mean_over_expansions_within_it() -> None:
+    events = [
+        *FAMILY,  # 0 has the children 1 and 2; 3 is of 1 and 2, the first parent being 1; 4 is of 3
+        *(graded(number, 0, Verdict.UNRESOLVED, number - 1) for number in (1, 2)),
+        graded(3, 1),
+        *(graded(number, 3, verdict, number - 4) for number, verdict in ((4, YES), (5, NO))),
+    ]
+    # The posterior means of the parents 0 and 1 are 1/4 and 2/3; 2 and 4 have no verdict.
+    first, second = (1 + 0.5) / 3 - 0.25, (1 + 4 / 3) / 4 - 2 / 3
+    tree = fold(*events)
+    assert tree.clade_gain(AgentId(0)) == (pytest.approx((first + second) / 2), 2)
+    assert tree.clade_gain(AgentId(1)) == (pytest.approx(second), 1)
+    assert [tree.clade_gain(AgentId(agent)) for agent in (2, 3, 4)] == [(0.0, 0)] * 3
+    tree.apply(Recorded(99, 99.0, stillborn(6)))
+    tree.apply(Recorded(100, 100.0, stillborn(7, "rejected", decided="a person")))
+    assert tree.clade_gain(AgentId(0)) == (pytest.approx((first + second) / 3), 3)
+    assert tree.clade_gain(AgentId(1)) == (pytest.approx(second), 1)
 
 
 def test_a_verdict_that_does_not_count_has_no_findings() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dgm.domain import Entry
+from dgm.domain import Entry, Prediction, Verdict
 from dgm.errors import AgentFault
 from dgm.meta.crossover import Crossover
 from dgm.meta.seeds import read_seed
@@ -38,6 +38,13 @@ def test_where_nothing_conflicts_and_the_check_passes_no_agent_works():
     assert proposal.rationale == (
         "All that agent 3 (Allow $more steps.) and agent 7 (Show more output.) changed."
     )
+
+
+def test_a_merge_promises_what_only_the_second_parent_solves():
+    yes, no = Verdict.RESOLVED, Verdict.UNRESOLVED
+    parents = [member(3, MORE_STEPS, a=no, b=no, c=yes, d=no), member(7, MORE_OUTPUT, a=no, b=yes, c=yes)]
+    proposal = make(Crossover, Bench(), brief(*parents, ancestor=SEED))
+    assert proposal.predictions == (Prediction("b", "agent 7 solves it"),)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from dgm.archive.conversations import collect_threads, thread_of
 from dgm.archive.snapshots import write_folder
-from dgm.domain import Agent, AgentId, Entry, Evaluation, Tally, TaskId, Verdict
+from dgm.domain import Agent, AgentId, Entry, Evaluation, Prediction, Tally, TaskId, Verdict
 from dgm.messages import Message, Reply, Request, Role, Tool
 from dgm.meta.evidence import (
     begin_with_actions,
@@ -58,6 +58,18 @@ INDEX = """
 
 `agents/0/`: the agent that the search started from; solved 1 of 2
 """
+
+
+def test_the_index_says_what_became_of_predictions():
+    promises = (Prediction("a", "more steps"), Prediction("b"), Prediction("c", "luck"))
+    one = member(4)
+    one = replace(one, agent=replace(one.agent, predictions=promises))
+    index = folder([one], [], [case()])["README.md"].decode()
+    assert index.partition("why 4\n")[2] == (
+        "  promised: kept: that it solves a: more steps\n"
+        "  promised: broken: that it solves b: not said why\n"
+        "  promised: open: that it solves c: luck\n"
+    )
 
 
 def test_the_folder_has_an_index_cases_and_agents():

@@ -108,6 +108,26 @@ def test_a_child_that_nobody_answered_for_says_nothing_of_its_operator():
     assert watching(log).belief(log.tree, "diagnose") == pytest.approx((4 / 5, 4 - 4 / 5 + 1))
 
 
+def test_kept_predictions_shift_what_is_believed_of_a_child_without_verdicts_by_hand():
+    log = started(False, False, False, False)
+    log.made((0,), "diagnose", promises=TASKS[:3])
+    log.made((0,), "compare", promises=TASKS[:1])
+    log.tried(1, **{TASKS[0]: True, TASKS[1]: True, TASKS[2]: False})
+    log.tried(2, **{TASKS[0]: False})
+    rate = (1 + 2) / (2 + 4)
+    shares = {
+        "diagnose": (4 * rate + 2) / (4 + 3) / rate,
+        "compare": 4 * rate / (4 + 1) / rate,
+        "self-edit": 1.0,
+    }
+    bandit = Bandit(lambda what: what.operator, promises=True)
+    for event in log.events:
+        bandit.observe(event)
+    for arm, share in shares.items():
+        assert bandit.belief(log.tree, arm) == pytest.approx((share, 4 - share))  # s = 4, and M = 1/4
+    assert watching(log).belief(log.tree, "diagnose") == (1.0, 3.0)
+
+
 # The spend
 
 

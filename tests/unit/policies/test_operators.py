@@ -9,6 +9,8 @@ from dgm.config import Settings
 from dgm.domain import AgentId, Evaluate, Expand
 from dgm.errors import UserError
 from dgm.policies.operators import Mates, open_operators
+from dgm.policies.policy import View
+from dgm.policies.published import rank_by_worth
 from dgm.policies.registry import open_policy
 from dgm.protocols import Needs
 from tests.support.runs.trees import TASKS, Log
@@ -21,6 +23,7 @@ NEEDS = {
     "crossover": Needs(parents=2),
     "invent": Needs(archive=4),
     "module": Needs(aims=("loop", "tools", "context")),
+    "share": Needs(failures=1, group=2),
 }
 
 
@@ -167,6 +170,42 @@ def test_a_mate_solved_what_the_parent_tried_in_vain(family):
     family.born(0)
     family.tried(5, **{TASKS[6]: True, TASKS[7]: False})
     assert Mates().of(family.tree, AgentId(5)) == ()
+
+
+# Groups
+
+
+def test_a_group_is_the_parent_and_the_best_by_performance_and_novelty(family):
+    """Agents 1 and 3 solve most but the same; 2 solves what they do not."""
+    family.tried(4 - 1, **{TASKS[4]: False, TASKS[5]: False})
+    ranked = rank_by_worth(View(family.tree))
+    for parent in range(4):
+        partner = next(agent for agent in ranked if agent != parent)
+        assert choose("share", family, parent) == Expand((parent,), "share", group=(parent, partner))
+
+
+def test_a_lone_seed_is_a_group_of_one_and_needs_a_failure(lonely):
+    lonely.graded(0, [True])
+    assert choose("share", lonely) is None
+    lonely.graded(0, [False])
+    assert choose("share", lonely) == Expand((0,), "share", group=(0,))
+
+
+def test_each_member_has_its_child_before_another_group_begins_or_another_operator_works(family):
+    every = "share+self-edit"
+    group = family_group = (3, 1)
+    family.performed(Expand((3,), "share", group=group))
+    for seed in range(20):
+        assert choose(every, family, 2, NoNumbers(seed)) == Expand((1,), "share", group=family_group)
+    family.performed(Expand((1,), "share", group=group), dies="check")
+    assert {choose(every, family, 2, seed).parents for seed in range(20)} == {(2,)}
+
+
+def test_a_member_that_became_barren_is_passed_over(family):
+    family.performed(Expand((3,), "share", group=(3, 1, 2)))
+    for _ in range(10):
+        family.made((1,), "self-edit", dies="check")
+    assert choose("share", family, 0) == Expand((2,), "share", group=(3, 1, 2))
 
 
 # Aims

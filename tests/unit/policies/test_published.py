@@ -236,7 +236,9 @@ def test_novelty_equals_the_formula():
     expected = [novelty_of(agent) for agent in range(6)]
     assert published.novelties(log.tree, list(range(6))).tolist() == pytest.approx(expected, abs=1e-12)
     worth = [VECTORS[agent].count("1") / 10 * math.sqrt(expected[agent]) for agent in range(6)]
-    assert published.group(View(log.tree)) == sorted(range(6), key=lambda agent: -worth[agent])[:2] == [4, 3]
+    ranked = published.rank_by_worth(View(log.tree))
+    assert ranked == sorted(range(6), key=lambda agent: -worth[agent])
+    assert ranked[: published.GROUP] == [4, 3]
     assert shares("novelty", log)[3:5] == [0.5, 0.5]
     expand(log, 4)
     assert shares("novelty", log)[3] == 1.0, "the other has a child in the making"

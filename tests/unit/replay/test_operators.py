@@ -1,5 +1,7 @@
 """Runs of several operators decide the same again: the choice is a function of the log and the seed."""
 
+from itertools import pairwise
+
 import pytest
 
 from dgm.archive.events import ActionStarted, RunStarted
@@ -20,6 +22,7 @@ NEEDS = {
     "invent": Needs(archive=4),
     "module": Needs(aims=("loop", "tools", "context")),
 }
+GROUPS = {"self-edit": Needs(), "share": Needs(failures=1, group=2)}
 BANDITS = {"choice": "bandit", "parts": "bandit"}
 
 
@@ -29,11 +32,11 @@ def run(tmp_path):
         yield made
 
 
-def settings_for(policy, operators, workers=3):
+def settings_for(policy, operators, workers=3, needs=NEEDS):
     return Settings(
         seed=5,
         workers=workers,
-        operator="+".join(NEEDS),
+        operator="+".join(needs),
         operators=operators,
         policy={"name": policy},
         limits={"tries": 2},
@@ -48,14 +51,14 @@ def expansions(run):
     ]
 
 
-def troubled(run, settings):
+def troubled(run, settings, needs=NEEDS):
     """Three sessions, the second one killed."""
-    session(run, open_policy(settings, NEEDS), settings, MadeUp(run, trouble=0.2), evaluations=30, agents=12)
+    session(run, open_policy(settings, needs), settings, MadeUp(run, trouble=0.2), evaluations=30, agents=12)
     run.append(RunStarted(Budget(evaluations=60, agents=24), TASKS, resumed=True))
     killed = MadeUp(run, seed=1, trouble=0.1)
-    killed_session(run, open_policy(settings, NEEDS), settings, killed, after=18)
+    killed_session(run, open_policy(settings, needs), settings, killed, after=18)
     last = MadeUp(run, seed=2, trouble=0.1)
-    session(run, open_policy(settings, NEEDS), settings, last, evaluations=80, agents=30)
+    session(run, open_policy(settings, needs), settings, last, evaluations=80, agents=30)
 
 
 @pytest.mark.parametrize(
@@ -71,6 +74,17 @@ def test_a_troubled_run_of_five_operators_decides_the_same_again(run, policy, op
     found = replay_decisions(run, open_policy(settings, NEEDS), settings)
     assert (found.differing, found.first) == (0, None)
     assert found.asked > 80
+
+
+def test_a_troubled_run_of_groups_decides_the_same_again_and_each_member_has_a_child(run):
+    settings = settings_for("novelty", {"weights": {"share": 2}}, needs=GROUPS)
+    troubled(run, settings, GROUPS)
+    groups = [what for what in expansions(run) if what.group]
+    complete = [one.group for one, other in pairwise(groups) if one.group == other.group]
+    assert len(complete) > 2
+    assert all(one.parents[0] == one.group[-1] or other.group == one.group for one, other in pairwise(groups))
+    found = replay_decisions(run, open_policy(settings, GROUPS), settings)
+    assert (found.differing, found.first) == (0, None)
 
 
 def test_another_choice_of_operators_leads_to_a_first_difference(run):

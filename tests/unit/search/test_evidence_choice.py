@@ -272,3 +272,19 @@ def test_what_a_cheat_did_is_no_evidence(run):
 class Problems:
     def task(self, task):
         return Task(task, "made-up", f"mend {task}", "python", "/work/t", 60)
+
+
+def test_a_group_pools_the_cases_of_all_its_members(run):
+    for _ in range(3):
+        born(run, 0)
+    own = grade(run, 1, "-+")
+    partners = grade(run, 2, "---------+++")
+    grade(run, 3, "++++++++++++")
+    alone = choose(run, Expand((AgentId(1),), "op"), evidence={"ancestors": 0, "others": 0})
+    assert {*alone.evidence} == {*own}
+    what = Expand((AgentId(1),), "op", group=(AgentId(2), AgentId(1)))
+    pooled = choose(run, what, evidence={"ancestors": 0, "others": 1})
+    assert (pooled.group, pooled.shown) == ((2, 1), (2, 3))
+    of_partner = Counter(partners.index(action) < 9 for action in pooled.evidence if action in partners)
+    assert of_partner[True] >= 6 and of_partner[False] >= 1
+    assert {*own} <= {*pooled.evidence}
