@@ -23,9 +23,12 @@ BUILTIN = {
     "diagnose": "dgm.meta.issue:Diagnose",
     "compare": "dgm.meta.issue:Compare",
     "crossover": "dgm.meta.crossover:Crossover",
+    "hyper": "dgm.meta.hyper:Hyper",
     "invent": "dgm.meta.invent:Invent",
     "module": "dgm.meta.self_edit:Module",
+    "recombine": "dgm.meta.recombine:Recombine",
     "share": "dgm.meta.share:Share",
+    "distil": "dgm.meta.distil:Distil",
 }
 """Name → ``module:attribute``, as an entry point names it; called with an ``OperatorContext`` as a plug-in is."""
 SHAPE: Mapping[str, int | None] = {"name": None, "make": 2}

@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from urllib.parse import unquote
 
 from dgm.offline.solve import Decision
@@ -71,6 +72,32 @@ class Kind:
                     yield line, f"{line}\n{self.sentence}"
 
 
+READ_LESSONS = Kind(
+    "read-lessons",
+    "Lessons of earlier attempts are of use only where the model sees them.",
+    1.0,
+    frozenset(),
+    (
+        (
+            '    return IMPROVE if kind == "improve" else SOLVE',
+            """    return IMPROVE if kind == "improve" else SOLVE + lessons()
+
+
+def lessons():
+    \"\"\"The lessons of earlier attempts; nothing if there are none.\"\"\"
+    try:
+        with open("memory/lessons.md", encoding="utf-8") as file:
+            lines = [line for line in file if line.startswith("- ")]
+    except OSError:
+        return ""
+    return "\\n\\nLessons of earlier attempts:\\n" + "".join(lines) if lines else "\"""",
+        ),
+    ),
+    "",
+)
+"""The edit of the seed ``plain`` that is made where the problem asks for it, and never drawn."""
+
+
 @functools.cache
 def kinds() -> tuple[Kind, ...]:
     """Return all edits of the table."""
@@ -108,7 +135,8 @@ def decide(talk: Talk) -> Decision:
 
 def _ideas(talk: Talk, source: Files) -> Iterator[tuple[str, tuple[Edit, ...]]]:
     general = "\nGeneral: it changes how the agent works on every problem, and speaks of none."
-    for kind in rank_kinds(talk.problem, source)[:_TRIED]:
+    asked = "memory/lessons.md" in talk.problem
+    for kind in [READ_LESSONS] if asked else rank_kinds(talk.problem, source)[:_TRIED]:
         yield (
             f"{kind.reason} ({kind.name})" + general * bool(_ALLOWED.search(talk.problem)),
             kind.apply(source),
@@ -129,6 +157,9 @@ def _work(talk: Talk, ideas: Iterator[tuple[str, tuple[Edit, ...]]]) -> Decision
         if not steps:
             return Decision(f"I check that the agent still starts.\nRationale: {reason}", (check,))
         if _starts(steps.pop(0)):
+            note = f"mkdir -p notes && echo {quote('- tried: ' + reason.partition(chr(10))[0])} >> notes/tried.md"
+            if "The folder `notes/`" in talk.problem and not talk.times(note):
+                return Decision("I leave a note for descendants.", (note,))
             return Decision(f"DONE.\nRationale: {reason}{_predict(talk.problem)}")
         for edit in reversed(edits):
             if not steps:

@@ -121,6 +121,7 @@ def _is_met(needs: Needs, tree: Tree, parent: AgentId, mates: Sequence[AgentId])
     return (
         (needs.parents == 1 or bool(mates))
         and tree.own_unresolved[parent] >= needs.failures
+        and int(np.sum(tree.own_resolved)) >= needs.successes
         and len(tree.agents) >= needs.archive
     )
 
