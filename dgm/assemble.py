@@ -7,6 +7,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,25 +15,28 @@ from msgspec.structs import replace
 
 from dgm import __version__, plugins
 from dgm.analysis.budgets import open_goals, refuse_unreachable
+from dgm.analysis.objective import METRICS, metrics_of, objective_of, record_metrics
 from dgm.archive.events import Event, Recorded, RunStarted
 from dgm.archive.lock import machine_name
 from dgm.archive.run import Run
 from dgm.benchmarks.grader_version import differ_in_grader, name_grader
 from dgm.benchmarks.opening import check_images, open_suite, statement_of
 from dgm.benchmarks.opening import parts as benchmark_parts
-from dgm.config import Settings
+from dgm.config import CurriculumSettings, Settings
 from dgm.domain import SEED, ActionId, Budget, Split, TaskId
 from dgm.errors import UserError
 from dgm.gateway.journal import RunJournal
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.server import LendingRules
 from dgm.meta import operators
+from dgm.meta.contract import OWN_EDITOR, read_contract
 from dgm.meta.operators import freeze_editor, load_editor, open_operators
 from dgm.meta.prompts import KEY as PROMPTS
 from dgm.meta.prompts import Prompts, load_frozen, load_shipped
-from dgm.meta.seeds import freeze_origin, read_seed, read_seed_with_origin, seed_of
+from dgm.meta.seeds import freeze_origin, read_seed, read_seeds, seeds_of
 from dgm.models.builtin import DryRun
 from dgm.models.choose import OFFLINE, OFFLINE_VERSION, all_names, drawing_of, open_models
+from dgm.policies.curriculum import choose_tasks, refuse_misfit
 from dgm.policies.registry import POLICIES, open_policy, refuse_idle
 from dgm.protocols import Benchmark, LentModel, Needs, Operator, Policy, SandboxEngine
 from dgm.sandboxes.choose import choose, publish_live
@@ -97,7 +101,7 @@ def check_settings(settings: Settings) -> None:
         raise UserError(f"seed = {settings.seed}: expected a number from 0 on")
     open_policy(settings, needs_of(settings))
     refuse_idle(settings.policy)
-    read_seed(seed_of(settings))
+    read_seeds(settings)
 
 
 def check_goals(budget: Budget, settings: Settings, parts: RunParts) -> None:
@@ -106,17 +110,19 @@ def check_goals(budget: Budget, settings: Settings, parts: RunParts) -> None:
     Raises:
         UserError: one cannot.
     """
+    objective_of(settings, metrics_of(parts.benchmark))
     if settings.promotion.every and not parts.benchmark.tasks(Split.PROMOTION):
         raise UserError(
             f"benchmark {parts.benchmark.name} has no promotion tasks", argument="promotion.every"
         )
+    refuse_misfit(settings, budget, len(parts.benchmark.tasks(Split.SEARCH)))
     # A third-party policy may try a task more than once.
     if settings.policy.name in POLICIES:
         refuse_unreachable(budget, len(parts.benchmark.tasks(Split.SEARCH)))
 
 
 def create(folder: Path, settings: Settings, parts: RunParts) -> Run:
-    """Create a new run with its seed agent as agent 0.
+    """Create a new run with its seed agent as agent 0, and further roots as the next ones.
 
     Raises:
         UserError: the seed agent cannot be used, the budget can never run out, or the folder exists.
@@ -124,20 +130,25 @@ def create(folder: Path, settings: Settings, parts: RunParts) -> Run:
     check_settings(settings)
     prices_of(settings)
     check_budget_ends_run(settings.budget.budget(), settings)
-    source, origin = read_seed_with_origin(seed_of(settings))
-    record = {**record_of(folder, settings, parts), **freeze_editor(source), **freeze_origin(origin)}
+    objective_of(settings, metrics_of(parts.benchmark))
+    seeds = read_seeds(settings)
+    edited = [source for _, source, _ in seeds if read_contract(source).editor != OWN_EDITOR]
+    editor = freeze_editor(edited[0]) if edited else {}
+    record = {**record_of(folder, settings, parts), **editor, **freeze_origin(seeds[0][2])}
     run = Run.create(folder, record)
     run.append(_run_started_event(settings, settings.budget.budget(), parts.benchmark, resumed=False))
-    run.append(run.birth(commit_seed(run, source), ActionId(0)))
+    for name, source, _ in seeds:
+        run.append(run.birth(commit_seed(run, source, name if len(seeds) > 1 else ""), ActionId(0)))
     return run
 
 
 def _finish_creation(run: Run, settings: Settings, parts: RunParts) -> None:
-    """Finish creating a run whose creator died: append RunStarted and the seed's birth if missing."""
+    """Finish creating a run whose creator died: append RunStarted and the births of roots if missing."""
     if run.tree.seq == 0:
         run.append(_run_started_event(settings, settings.budget.budget(), parts.benchmark, resumed=False))
-    if not run.tree.agents:
-        run.append(run.birth(commit_seed(run, read_seed(seed_of(settings))), ActionId(0)))
+    names = seeds_of(settings)
+    for name in names[len(run.tree.agents) :]:
+        run.append(run.birth(commit_seed(run, read_seed(name), name if len(names) > 1 else ""), ActionId(0)))
 
 
 def operators_of(run: Run, settings: Settings) -> Mapping[str, Operator]:
@@ -230,7 +241,7 @@ def record_of(folder: Path, settings: Settings, parts: RunParts) -> Mapping[str,
         "created": time.time(),
         "settings": settings.model_dump(mode="json"),
         "sandbox": parts.engine.name,
-        "seed_agent": seed_of(settings),
+        "seed_agent": seeds_of(settings)[0],
         "versions": {
             "dgm": __version__,
             "python": platform.python_version(),
@@ -238,6 +249,7 @@ def record_of(folder: Path, settings: Settings, parts: RunParts) -> Mapping[str,
             **({OFFLINE: OFFLINE_VERSION} if OFFLINE in all_names(settings) else {}),
         },
         PROMPTS: load_shipped(),
+        **({METRICS: metrics} if (metrics := record_metrics(metrics_of(parts.benchmark))) else {}),
         **({OBJECTS: objects} if (objects := _object_versions(settings)) else {}),
     }
 
@@ -272,7 +284,8 @@ def _run_started_event(
     settings: Settings, budget: Budget, benchmark: Benchmark, *, resumed: bool
 ) -> RunStarted:
     tasks = tuple(task.id for task in benchmark.tasks(Split.SEARCH))
-    return RunStarted(budget, tasks, resumed, settings.gates.flips, kernel=platform.release())
+    started = RunStarted(budget, tasks, resumed, settings.gates.flips, kernel=platform.release())
+    return replace(started, objective=objective_of(settings, metrics_of(benchmark)))
 
 
 @asynccontextmanager
@@ -319,5 +332,8 @@ async def search(
     async with open_worker(run, settings, parts, on_event) as worker:
         controller = RunController(run, settings, operators.needs_of(worker.operators))
         goals = None if schedule else open_goals(run, settings.promotion.every)
-        hooks = LoopHooks(on_event, GatewayAvailability(worker.session.gateway), goals=goals)
+        rule = CurriculumSettings() if schedule else settings.curriculum
+        changes = partial(choose_tasks, rule=rule, seed=settings.seed)
+        supply = GatewayAvailability(worker.session.gateway)
+        hooks = LoopHooks(on_event, supply, goals=goals, change_tasks=changes)
         yield Search(controller, policy, worker, settings, hooks)

@@ -14,10 +14,10 @@ from typing import Annotated, NewType
 from msgspec import Meta, Struct
 
 AgentId = NewType("AgentId", int)
-"""0, 1, 2 … in order of birth. 0 is the seed; a parent's id is smaller than its child's."""
+"""0, 1, 2 … in order of birth. 0 is the seed, and further roots follow; a parent's id is smaller than its child's."""
 TaskId = NewType("TaskId", str)
 ActionId = NewType("ActionId", int)
-"""1, 2, 3 … in order of first start. A repeated action keeps its id. 0 is the seed's birth."""
+"""1, 2, 3 … in order of first start. A repeated action keeps its id. 0 is the birth of the roots."""
 CommitId = NewType("CommitId", str)
 Digest = NewType("Digest", str)
 """SHA-256 of a trace's uncompressed bytes, in hex."""
@@ -139,7 +139,7 @@ class Agent:
 
     id: AgentId
     parents: tuple[AgentId, ...]
-    """One parent, or two for a crossover (the first is the lineage parent); none for the seed."""
+    """One parent, or two for a crossover (the first is the lineage parent); none for a root."""
     commit: CommitId
     operator: str
     rationale: str
@@ -217,6 +217,31 @@ class Cost:
     usage: Usage = field(default_factory=Usage)
     seconds: Amount = 0.0
     traces: Mapping[Name, TraceDigest] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A quantity that a suite's tests measure beside the verdict."""
+
+    higher: bool
+    """Whether more is better."""
+    unit: str = ""
+    meaning: str = ""
+    """One line for people."""
+
+
+Metrics = tuple[tuple[Name, Amount], ...]
+"""Name and value of each metric that was measured; one that is missing is missing, and not 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """What a search compares agents by, if not by resolved tasks alone."""
+
+    front: Mapping[Name, int] = field(default_factory=dict)
+    """Metrics of the Pareto front → 1 if more is better, -1 if less is."""
+    reward: Mapping[Name, Amount] = field(default_factory=dict)
+    """Metrics → their weights in an evaluation's reward; empty: 1 if resolved, else 0."""
 
 
 class FindingKind(StrEnum):
@@ -307,6 +332,8 @@ class Evaluation:
     """1.0 if resolved, otherwise the share of FAIL_TO_PASS tests that passed."""
     cost: Cost = field(default_factory=Cost)
     findings: Findings = ()
+    metrics: Metrics = ()
+    """Values that the task's tests measured."""
 
     @property
     def tally(self) -> Tally:
@@ -330,7 +357,7 @@ class Budget:
     evaluations: int | None = None
     """Graded evaluations; ``invalid`` ones do not count."""
     agents: int | None = None
-    """Members of the archive, including the seed."""
+    """Members of the archive, including the roots."""
     usd: float | None = None
     tokens: int | None = None
     seconds: float | None = None

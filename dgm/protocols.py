@@ -25,6 +25,8 @@ from dgm.domain import (
     Evaluation,
     Finding,
     Findings,
+    Metric,
+    Metrics,
     Prediction,
     Snapshot,
     Split,
@@ -409,6 +411,8 @@ class Grade:
     """Names of failed tests with one short line each: the only part that may become an agent's evidence."""
     findings: Findings = ()
     """Findings against the agent whose patch it is."""
+    metrics: Metrics = ()
+    """Values that the hidden tests measured."""
 
 
 class Benchmark(Protocol):
@@ -457,6 +461,14 @@ class HasConduct(Protocol):
 
     def secrets(self) -> Secrets:
         """Return the texts of all tasks; used in a thread, read once."""
+
+
+@runtime_checkable
+class HasMetrics(Protocol):
+    """A benchmark whose tests measure more than whether a patch works."""
+
+    def metrics(self) -> Mapping[str, Metric]:
+        """Return name → metric."""
 
 
 @runtime_checkable
@@ -569,7 +581,8 @@ class Brief:
     group: Sequence[AgentId] = ()
     """The first parent and the ``members`` with which it pools its evidence; empty if it does not."""
     ancestor: Snapshot | None = None
-    """With two parents: source of the youngest agent from which both descend, or which is one of them."""
+    """With two parents: source of the youngest agent from which both descend, or which is one of them; None: they
+    descend from different roots."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from dgm.config import Settings
 from dgm.domain import Split, Tally, TaskId, Usage, Verdict
 from dgm.errors import DgmError
 from dgm.evaluation.control import FOLDER
-from dgm.meta.seeds import read_seed, seed_of
+from dgm.meta.seeds import read_seed, seeds_of
 from dgm.models.choose import names_by_role
 from dgm.models.pricing import Price
 from dgm.policies.registry import POLICIES
@@ -92,7 +92,7 @@ class NoiseView(View):
     """Pairs of verdicts of the seed on one task."""
     differing: int
     rate_spread: float
-    """Standard deviation of the difference between two identical runs' pass rates over the search tasks."""
+    """Standard deviation of the difference between two identical runs' pass rates over the active tasks."""
 
 
 class PlanView(View):
@@ -103,6 +103,8 @@ class PlanView(View):
     model: str
     """The model that works on tasks."""
     search_tasks: int
+    active_tasks: int
+    """Search tasks that the run begins with; fewer than ``search_tasks`` with a curriculum."""
     evaluation: CostEstimate | None
     """None if no earlier run tells."""
     expansion: CostEstimate | None
@@ -163,7 +165,8 @@ class PlanView(View):
             else 0.0
         )
         tasks = [task.id for task in parts.benchmark.tasks(Split.SEARCH)]
-        noise = past.noise(len(tasks))
+        active = settings.curriculum.start or len(tasks)
+        noise = past.noise(active)
         first_level = promotion_level(rules.alpha, 1, 0, rules.candidates)
         lost = noise.differing / noise.pairs / 2 if noise else LOST_BY_CHANCE
         return cls(
@@ -171,6 +174,7 @@ class PlanView(View):
             version=parts.benchmark.version,
             model=roles["solve"],
             search_tasks=len(tasks),
+            active_tasks=active,
             evaluation=evaluation,
             expansion=expansion,
             evaluation_at_most_usd=at_most,
@@ -227,7 +231,7 @@ class _Past:
     def __init__(self, settings: Settings, parts: RunParts) -> None:
         self._settings, self._version = settings, parts.benchmark.version
         self.evaluations, self.expansions = _Costs(), _Costs()
-        self._seed_tree = tree_id(read_seed(seed_of(settings)))
+        self._seed_tree = tree_id(read_seed(seeds_of(settings)[0]))
         self._seed_verdicts = defaultdict[TaskId, list[Verdict]](list)
         """Verdicts of agents with the seed's source, run by the same model on the same suite, the newest run first."""
         self._evaluations = self._expansions = self._births = 0
@@ -261,7 +265,7 @@ class _Past:
         if run.kind is RunKind.SEARCH and then.policy.name == self._settings.policy.name:
             self._evaluations += run.tree.evaluations
             self._expansions += run.tree.expansions_begun
-            self._births += len(run.tree.agents) - 1
+            self._births += len(run.tree.agents) - len(run.tree.roots)
         if same_suite and models["solve"] == wanted["solve"]:
             self._read_seed(run)
 

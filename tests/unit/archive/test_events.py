@@ -28,6 +28,7 @@ from dgm.archive.events import (
     RunStarted,
     RunStopped,
     TaskGraded,
+    TasksChanged,
     VerdictWithdrawn,
     action_of,
     decode,
@@ -44,7 +45,7 @@ CALL = {"number": 2, "model": "m", "role": "solve"}
 CHILD = {"parents": [0], "commit": COMMIT, "operator": "op", "rationale": "why"}
 COSTS = {"seconds": 1.25, "usage": [1, 20, 3, 0.25], "traces": {"patch": PATCH}}
 GRADED = {"agent": 0, "task": "t", "attempt": 0, "verdict": "resolved", "reason": ""}
-FINDINGS = {"findings": []}
+FINDINGS = {"findings": [], "metrics": []}
 EARLIER = [
     (CallStarted(1, 2, "m", "solve", USAGE), CALL | {"most": [1, 20, 3, 0.25]}),
     (
@@ -107,6 +108,7 @@ LATER = [
     PromotionSpent("m", USAGE),
     PromotionDecided(1, 2),
     PromotionDecided(1),
+    TasksChanged(("a", "b"), ("c",), ("d",)),
 ]
 
 
