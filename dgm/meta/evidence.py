@@ -25,6 +25,8 @@ CASE_FILES = {
     "log": "agent-output.txt",
 }
 """Trace → file in a case's folder; ``problem.md`` stands beside them."""
+NOTES_FILE = "notes.md"
+_NOTES_LINE = f"- `{NOTES_FILE}`: what people say of the agent and its ancestors; heed it"
 PROMPTS_FILE = "prompts.md"
 """File with an agent's system prompts and tool definitions, one for all its cases."""
 LEAST_CHARS = 200
@@ -53,6 +55,7 @@ def evidence_folder(
     cases: Sequence[Case],
     folder_bytes: int,
     withheld: int = 0,
+    notes: bytes = b"",
 ) -> Snapshot:
     """Return the evidence as files: an index, the first parent's cases, and a folder for each agent.
 
@@ -62,14 +65,16 @@ def evidence_folder(
     Args:
         parents: the source of a single one, or the merge of two, is in the repository and not shown again.
         members: further agents, the most important first.
-        cases: evaluations of any of them; without one there is no folder.
+        cases: evaluations of any of them; without a case or a note there is no folder.
         folder_bytes: bound on the folder, its index included unless that alone is larger.
         withheld: number of evaluations that are no evidence, because their agents cheated.
+        notes: what people said of the parents and their ancestors.
     """
-    if not cases:
+    if not cases and not notes:
         return {}
     agents = (*parents, *members)
-    wanted = dict(_list_files(agents, cases, with_first_source=len(parents) > 1))
+    wanted = {NOTES_FILE: notes} if notes else {}
+    wanted.update(_list_files(agents, cases, with_first_source=len(parents) > 1))
     room = folder_bytes - len(_index(parents, members, cases, wanted, [*wanted], withheld))
     files: dict[str, bytes] = {}
     for path, data in wanted.items():
@@ -97,7 +102,8 @@ def describe_evidence(brief: Brief, also: Sequence[str] = ()) -> str:
     if not brief.evidence:
         return "There is no evidence of what it did yet."
     first = brief.parents[0].agent.id
-    entries = [_case_line("cases", case) for case in _cases_of(first, brief.cases)]
+    entries = [_NOTES_LINE] if brief.notes else []
+    entries += [_case_line("cases", case) for case in _cases_of(first, brief.cases)]
     for member in (*brief.parents, *brief.members):
         number = member.agent.id
         entries.append(f"- {_agent_line(member)}")
@@ -167,7 +173,8 @@ def _index(
 
     first = parents[0].agent.id
     alone = ", whose source is in the repository" if len(parents) == 1 else ""
-    lines = [_HEAD, f"## Cases of agent {first}{alone}", ""]
+    said = [_NOTES_LINE, ""] if NOTES_FILE in wanted else []
+    lines = [_HEAD, *said, f"## Cases of agent {first}{alone}", ""]
     lines += [case_line("cases", case) for case in _cases_of(first, cases)] or ["None yet."]
     lines += ["", "## Agents"]
     for member in (*parents, *members):

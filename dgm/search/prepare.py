@@ -22,6 +22,7 @@ from dgm.archive.events import (
     ActionLost,
     ActionStarted,
     AgentBorn,
+    AgentNoted,
     AgentStillborn,
     ChildProposed,
     Event,
@@ -33,6 +34,7 @@ from dgm.archive.live import (
     forget_answer,
     is_diff_written,
     read_answer,
+    read_notes,
     write_diff,
 )
 from dgm.archive.log import name_of as digest_of
@@ -68,6 +70,8 @@ CASES = 3
 """Cases of each agent that is shown beside the first parent."""
 SOLVED_CASES = 2
 """Maximum number of those that are tasks which the agent resolved and the first parent did not."""
+NOTES_SHOWN = 20
+"""Maximum number of notes by people that an operator may see."""
 SIBLINGS = 100
 """An edit is compared with at most this many of the parent's newest children."""
 EVIDENCE_TRACES = ("patch", "failures", "log", "conversation", "prompts")
@@ -266,11 +270,11 @@ def read_brief(
     own_cases = [case for case in cases if case.evaluation.agent == what.parents[0]]
     two = len(what.parents) == 2
     ancestor = tree.agents[tree.common_ancestor(*what.parents)].commit if two else None
+    notes = _read_notes(run, what.parents, run.store.starts_of_action(action)[0][0])
+    withheld = sum(count for _, count in read.values())
     return Brief(
         parents=parents,
-        evidence=evidence_folder(
-            parents, shown, cases, settings.folder_bytes, withheld=sum(count for _, count in read.values())
-        ),
+        evidence=evidence_folder(parents, shown, cases, settings.folder_bytes, withheld, notes),
         facts=count_problems(parents[0].own, own_cases),
         child_number=tree.child_number(action),
         members=shown,
@@ -279,7 +283,15 @@ def read_brief(
         case=what.case,
         group=what.group,
         ancestor=repository.source(ancestor) if ancestor else None,
+        notes=notes,
     )
+
+
+def _read_notes(run: Run, parents: Sequence[AgentId], before: int) -> bytes:
+    """Return the newest notes about the parents and their ancestors until event ``before``, a line each."""
+    line = {*parents}.union(*map(run.tree.ancestors, parents))
+    notes = [note for note in run.store.events(AgentNoted, until=before) if note.agent in line]
+    return "".join(f"- agent {note.agent}: {note.text}\n" for note in notes[-NOTES_SHOWN:]).encode()
 
 
 def _read_member(run: Run, number: AgentId, evaluations: Evaluations) -> Member:
@@ -503,8 +515,13 @@ class RunController:
         self._write_diff(action, outcome)
         return ChildProposed(action, outcome)
 
-    def answered(self, now: float) -> AgentBorn | AgentStillborn | None:
-        """Return the event of the first child that waits no longer at ``now`` (Unix time); None if all still wait."""
+    def answered(self, now: float) -> AgentBorn | AgentStillborn | AgentNoted | None:
+        """Return a person's first note, or the event of the first child that waits no longer at ``now`` (Unix time)."""
+        for path, note in read_notes(self._run.folder):
+            # A process that died before it removed the file has recorded the note already.
+            if note.agent < len(self.tree.agents) and note not in self._run.store.events(AgentNoted):
+                return note
+            path.unlink(missing_ok=True)
         self._repair_files()
         for action, waiting in self._run.tree.waiting.items():
             answer, by = self._read_answer(action), PERSON
