@@ -484,6 +484,11 @@ class Needs:
     """Maximum number of agents near the first parent whose work is shown beside its own."""
     archive: int = 0
     """Minimum number of archive members to show: the best and the most different ones."""
+    overview: int = 0
+    """Maximum number of agents to show, the best and the newest ones in turn; a table of all agents and the rest of the
+    budget stand beside them. 0: no overview."""
+    attempts: int = 0
+    """Maximum number of tasks of the first parent of which attempts by several agents are shown."""
     aims: tuple[str, ...] = ()
     """Possible goals of a child, of which one is chosen: parts of the scaffold, or kinds of failure."""
     group: int = 1

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from urllib.parse import quote
 
 from dgm.archive.conversations import Prompts, Thread, Turn
@@ -18,6 +19,8 @@ from dgm.protocols import Brief, Case, Member, ProgramEnd
 EVIDENCE_FOLDER = "/run/evidence"
 """Folder of a sandbox in which evidence is mounted read-only."""
 INDEX = "README.md"
+TABLE_FILE, BUDGET_FILE = "archive.tsv", "budget.json"
+"""Files of an overview: a row for each agent, and the limits of the search with what is left of each."""
 CASE_FILES = {
     "conversation": "conversation.md",
     "patch": "patch.diff",
@@ -55,7 +58,7 @@ def evidence_folder(
     cases: Sequence[Case],
     folder_bytes: int,
     withheld: int = 0,
-    notes: bytes = b"",
+    overview: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Snapshot:
     """Return the evidence as files: an index, the first parent's cases, and a folder for each agent.
 
@@ -65,16 +68,15 @@ def evidence_folder(
     Args:
         parents: the source of a single one, or the merge of two, is in the repository and not shown again.
         members: further agents, the most important first.
-        cases: evaluations of any of them; without a case or a note there is no folder.
+        cases: evaluations of any of them; without one there is no folder.
         folder_bytes: bound on the folder, its index included unless that alone is larger.
         withheld: number of evaluations that are no evidence, because their agents cheated.
-        notes: what people said of the parents and their ancestors.
+        overview: further files by path, more important than all others; with some, no case is needed.
     """
-    if not cases and not notes:
+    if not cases and not overview:
         return {}
     agents = (*parents, *members)
-    wanted = {NOTES_FILE: notes} if notes else {}
-    wanted.update(_list_files(agents, cases, with_first_source=len(parents) > 1))
+    wanted = {**overview, **dict(_list_files(agents, cases, with_first_source=len(parents) > 1))}
     room = folder_bytes - len(_index(parents, members, cases, wanted, [*wanted], withheld))
     files: dict[str, bytes] = {}
     for path, data in wanted.items():
@@ -174,7 +176,13 @@ def _index(
     first = parents[0].agent.id
     alone = ", whose source is in the repository" if len(parents) == 1 else ""
     said = [_NOTES_LINE, ""] if NOTES_FILE in wanted else []
-    lines = [_HEAD, *said, f"## Cases of agent {first}{alone}", ""]
+    tops = [
+        f"`{path}` ({len(data)} bytes)"
+        for path, data in wanted.items()
+        if "/" not in path and path != NOTES_FILE
+    ]
+    overview = ["## The whole search", "", *(f"- {top}" for top in tops), ""] if tops else []
+    lines = [_HEAD, *said, *overview, f"## Cases of agent {first}{alone}", ""]
     lines += [case_line("cases", case) for case in _cases_of(first, cases)] or ["None yet."]
     lines += ["", "## Agents"]
     for member in (*parents, *members):

@@ -23,8 +23,10 @@ BUILTIN = {
     "diagnose": "dgm.meta.issue:Diagnose",
     "compare": "dgm.meta.issue:Compare",
     "crossover": "dgm.meta.crossover:Crossover",
+    "hyper": "dgm.meta.hyper:Hyper",
     "invent": "dgm.meta.invent:Invent",
     "module": "dgm.meta.self_edit:Module",
+    "recombine": "dgm.meta.recombine:Recombine",
     "share": "dgm.meta.share:Share",
 }
 """Name → ``module:attribute``, as an entry point names it; called with an ``OperatorContext`` as a plug-in is."""

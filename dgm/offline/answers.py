@@ -98,6 +98,7 @@ def _judge(said: Sequence[str]) -> Mapping[str, object]:
 QUESTIONS: Mapping[str, Callable[[Sequence[str]], Mapping[str, object]]] = {
     "You diagnose a coding agent.": _issue,
     "You compare coding agents.": _issue,
+    "You revise how a coding agent works.": _issue,
     "You improve a group of coding agents.": _issue,
     "You write a coding agent.": _invent,
     "You judge whether two edits": _judge,

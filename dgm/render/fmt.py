@@ -124,7 +124,11 @@ def points(difference: float) -> str:
 
 def clade_gain(row: "AgentRow") -> str:
     """Return a clade's gain per expansion in percentage points, and of how many: ``+3.1 of 12``; empty if of none."""
-    return "" if row.clade_gain is None else f"{points(row.clade_gain)} of {row.clade_expansions}"
+    return (
+        ""
+        if row.clade_gain is None
+        else f"{points(round(row.clade_gain, 3) + 0.0)} of {row.clade_expansions}"
+    )
 
 
 def gain(ends: Sequence[float]) -> str:

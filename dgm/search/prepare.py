@@ -9,6 +9,7 @@ durable before that event. The answer survives every crash: it is read again unt
 """
 
 import heapq
+import itertools
 import logging
 import math
 import sys
@@ -57,11 +58,12 @@ from dgm.domain import (
     Verdict,
 )
 from dgm.errors import UserError
-from dgm.meta.evidence import begin_with_actions, count_problems, evidence_folder
+from dgm.meta.evidence import NOTES_FILE, begin_with_actions, count_problems, evidence_folder
 from dgm.meta.issue import CONTEXT, EMPTY, EMPTY_SHARE, ENTRIES, SHARE, STOCHASTIC, UNRESOLVED
 from dgm.meta.similarity import VERSION, syntax_key
 from dgm.policies.published import outcome_distances
 from dgm.protocols import Benchmark, Brief, Case, Member, Needs, ProgramEnd
+from dgm.search.overview import read_overview
 from dgm.stats import wilson
 
 POOL = 256
@@ -72,12 +74,15 @@ SOLVED_CASES = 2
 """Maximum number of those that are tasks which the agent resolved and the first parent did not."""
 NOTES_SHOWN = 20
 """Maximum number of notes by people that an operator may see."""
+ATTEMPTS = 3
+"""Maximum attempts at a task that are shown side by side."""
 SIBLINGS = 100
 """An edit is compared with at most this many of the parent's newest children."""
 EVIDENCE_TRACES = ("patch", "failures", "log", "conversation", "prompts")
 """Traces of an evaluation that become evidence."""
 
 _NOTHING = digest_of(b"")
+_NO_NEEDS = Needs()
 
 Evaluations = Mapping[ActionId, Evaluation]
 """An agent's resolved and unresolved evaluations."""
@@ -114,13 +119,16 @@ def choose_evidence(
     failed = _find_failed_tasks(tree, what.parents[0])
     chosen_failed &= failed
     for agent in (*what.parents[1:], *what.shown):
-        others = past[agent] if agent in past else read_honest(run, agent, action)[0]
-        chosen.update(_sample_cases(others, (chosen_failed, failed), rng))
+        if agent not in past:
+            past[agent] = read_honest(run, agent, action)[0]
+        chosen.update(_sample_cases(past[agent], (chosen_failed, failed), rng))
+    if needs.attempts:
+        chosen.update(_choose_attempts(past, what.parents[0], needs.attempts, rng))
     if not what.aim and set(needs.aims) <= set(ENTRIES):
         what = _choose_aim(run, what, parents_own, needs.aims, rng)
     if what.case:
         chosen.add(what.case)
-    probes = _choose_probes(list(past.values()), settings.vetting.probes, rng)
+    probes = _choose_probes([past[parent] for parent in what.parents], settings.vetting.probes, rng)
     return structs.replace(what, evidence=tuple(sorted(chosen)), probes=probes)
 
 
@@ -153,9 +161,14 @@ def _choose_shown(
     line = {ancestor for parent in parents for ancestor in tree.ancestors(parent)}
     line -= {*parents} | tree.flagged
     nearest = heapq.nlargest(settings.ancestors, line)
-    tried = (agent.id for agent in tree.agents if tree.own(agent.id).n)
+    tried = [agent.id for agent in tree.agents if tree.own(agent.id).n]
+    excluded = {*parents, *nearest} | tree.flagged
+    if needs.overview:
+        others = [agent for agent in tried if agent not in excluded]
+        pairs = zip(_rank_agents(tree, others, len(others)), reversed(others), strict=True)
+        return (*nearest, *list(dict.fromkeys(itertools.chain(*pairs)))[: needs.overview])
     pool = heapq.nsmallest(POOL, tried, key=lambda agent: (-tree.own_resolved[agent], agent))
-    pool = [agent for agent in pool if agent not in {*parents, *nearest} | tree.flagged]
+    pool = [agent for agent in pool if agent not in excluded]
     count = max(settings.others, needs.relatives, needs.archive)
     if needs.archive:
         return (*nearest, *_choose_diverse(tree, parents[0], pool, count))
@@ -217,6 +230,35 @@ def _sample_cases(evaluations: Evaluations, wanted: Sequence[set[TaskId]], rng: 
     return [*cases, *rng.sample(rest, min(CASES - len(cases), len(rest)))]
 
 
+def _choose_attempts(
+    past: Mapping[AgentId, Evaluations], parent: AgentId, count: int, rng: Random
+) -> list[ActionId]:
+    """Return attempts at ``count`` tasks that the parent tried, and tried more than once or others tried, too.
+
+    Tasks with both verdicts come first. Of each task, return the parent's first attempt, then those that ended
+    otherwise.
+    """
+    first: dict[TaskId, ActionId] = {}
+    for number, each in past[parent].items():
+        first.setdefault(each.task, number)
+    attempts: dict[TaskId, list[ActionId]] = {task: [] for task in sorted(first)}
+    verdicts: dict[ActionId, Verdict] = {}
+    for evaluations in past.values():
+        for number, each in evaluations.items():
+            verdicts[number] = each.verdict
+            if first.get(each.task, number) != number:
+                attempts[each.task].append(number)
+    tasks = [task for task, others in attempts.items() if others]
+    rng.shuffle(tasks)
+    chosen = []
+    for task in sorted(
+        tasks, key=lambda task: {verdicts[n] for n in attempts[task]} == {verdicts[first[task]]}
+    ):
+        others = sorted(attempts[task], key=lambda number: verdicts[number] is verdicts[first[task]])
+        chosen.append([first[task], *others[: ATTEMPTS - 1]])
+    return [number for numbers in chosen[:count] for number in numbers]
+
+
 def _choose_aim(run: Run, what: Expand, parents_own: Evaluations, aims: Sequence[str], rng: Random) -> Expand:
     """Return the expansion with one kind of entry and its evaluation; unchanged if nothing has failed.
 
@@ -249,9 +291,16 @@ def _choose_probes(past: Sequence[Evaluations], count: int, rng: Random) -> tupl
 
 
 def read_brief(
-    run: Run, benchmark: Benchmark, action: ActionId, what: Expand, settings: EvidenceSettings
+    run: Run,
+    benchmark: Benchmark,
+    action: ActionId,
+    what: Expand,
+    settings: EvidenceSettings,
+    needs: Needs = _NO_NEEDS,
 ) -> Brief:
     """Return the inputs of an expansion's operator, as they were known when it was first started; used in a thread.
+
+    ``needs`` are the operator's.
 
     Raises:
         ArchiveCorrupt: a source or a trace is missing or damaged.
@@ -271,10 +320,19 @@ def read_brief(
     two = len(what.parents) == 2
     ancestor = tree.agents[tree.common_ancestor(*what.parents)].commit if two else None
     notes = _read_notes(run, what.parents, run.store.starts_of_action(action)[0][0])
-    withheld = sum(count for _, count in read.values())
     return Brief(
         parents=parents,
-        evidence=evidence_folder(parents, shown, cases, settings.folder_bytes, withheld, notes),
+        evidence=evidence_folder(
+            parents,
+            shown,
+            cases,
+            settings.folder_bytes,
+            withheld=sum(count for _, count in read.values()),
+            overview={
+                **({NOTES_FILE: notes} if notes else {}),
+                **(read_overview(run, action) if needs.overview else {}),
+            },
+        ),
         facts=count_problems(parents[0].own, own_cases),
         child_number=tree.child_number(action),
         members=shown,

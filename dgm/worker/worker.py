@@ -39,6 +39,7 @@ from dgm.domain import (
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.gateway.lease import DRY_RUN
 from dgm.meta.evidence import conversation_text, manifest, program_end_of, prompts_text
+from dgm.meta.operators import needs_of
 from dgm.meta.prompts import load_frozen
 from dgm.meta.similarity import AgentEdit, Judge
 from dgm.meta.trajectories import TRACE
@@ -159,7 +160,8 @@ async def _make_and_vet(
 ) -> tuple[Proposal, str]:
     run, settings = worker.run, worker.settings
     vetting = _prepare_vetting(worker, action, what, findings)
-    brief = await asyncio.to_thread(read_brief, run, worker.benchmark, action, what, settings.evidence)
+    needs = needs_of(worker.operators)[what.operator]
+    brief = await asyncio.to_thread(read_brief, run, worker.benchmark, action, what, settings.evidence, needs)
     if brief.evidence:
         traces["evidence"] = await asyncio.to_thread(worker.keep_uncut, manifest(brief.evidence))
     bench = replace(worker.open_bench(action, allowance=Allowance(settings.limits)), findings=findings)

@@ -79,6 +79,17 @@ def test_a_change_that_does_not_start_is_put_back(tmp_path):
 
 
 @pytest.mark.starts_processes
+def test_a_note_is_left_where_notes_are_asked_for(tmp_path):
+    scaffold = Scaffold(tmp_path).write(seed())
+    said = scaffold.work(
+        PROBLEM.format(number=3) + "\nThe folder `notes/` in its source is yours.", IMPROVE, 30
+    )
+    reason = said[-1].partition("Rationale: ")[2]
+    assert reason
+    assert (tmp_path / "notes/tried.md").read_text() == f"- tried: {reason}\n"
+
+
+@pytest.mark.starts_processes
 @pytest.mark.parametrize("files", [{"README.md": "nothing"}, {"a.py": "x = 1\n"}])
 def test_another_agent_is_left_as_it_is(files, tmp_path):
     scaffold = Scaffold(tmp_path).write(files)

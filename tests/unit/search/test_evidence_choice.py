@@ -159,6 +159,71 @@ def test_members_of_the_archive_are_the_best_and_the_most_different_ones(run):
     assert {*chosen.shown[2:]} == {3, 4}
 
 
+def test_an_overview_shows_the_best_and_the_newest_agents_in_turn(run):
+    for _ in range(5):
+        born(run, 0)
+    for agent, verdicts in enumerate(("+--", "++++", "-", "+++", "--")):
+        grade(run, agent, verdicts)
+    assert choose(run, needs=Needs(overview=3)).shown == (1, 4, 3)
+    assert choose(run, Expand((AgentId(4),), "op"), Needs(overview=9)).shown == (0, 1, 3, 2)
+
+
+def test_an_overview_is_of_the_moment_when_the_expansion_was_first_started(run):
+    born(run, 0)
+    grade(run, 0, "-")
+    grade(run, 1, "-+")
+    needs, action, what = Needs(overview=3), run.tree.next_action, Expand((AgentId(1),), "op")
+    run.append(ActionStarted(action, what))
+    grade(run, 0, " ++")
+    files = read_brief(run, Problems(), action, what, Settings().evidence, needs).evidence
+    titles, *rows = (line.split("\t") for line in files["archive.tsv"].data.decode().splitlines())
+    # The child's rate is drawn from its parent's 1/3 to (1 + 2/3) / 4.
+    assert [dict(zip(titles, row, strict=True)) for row in rows] == [
+        {
+            "agent": "1",
+            "parents": "0",
+            "operator": "op",
+            "solved": "1",
+            "evaluations": "2",
+            "clade_solved": "1",
+        }
+        | {"clade_evaluations": "2", "clade_gain": "", "clade_expansions": "0", "stillborn_children": "0"}
+        | {"tokens": "0", "usd": "0.0000", "change": "why"},
+        {
+            "agent": "0",
+            "parents": "",
+            "operator": "op",
+            "solved": "0",
+            "evaluations": "1",
+            "clade_solved": "1",
+        }
+        | {
+            "clade_evaluations": "3",
+            "clade_gain": "+0.083",
+            "clade_expansions": "1",
+            "stillborn_children": "0",
+        }
+        | {"tokens": "0", "usd": "0.0000", "change": "why"},
+    ]
+    assert json.loads(files["budget.json"].data)["evaluations"] == {"used": 3, "limit": None, "left": None}
+    assert b"- `archive.tsv` (" in files["README.md"].data
+    assert "archive.tsv" not in read_brief(run, Problems(), action, what, Settings().evidence).evidence
+
+
+def test_attempts_at_the_parents_tasks_are_shown_together_those_that_ended_otherwise_first(run):
+    for _ in range(3):
+        born(run, 0)
+    own = grade(run, 0, "--+-")
+    theirs = [grade(run, agent, verdicts) for agent, verdicts in ((1, "-"), (2, "-+"), (3, "- + +"))]
+    narrow = {"others": 3, "failures": 0, "successes": 0}
+    for seed in range(5):
+        chosen = {*choose(run, needs=Needs(attempts=1), seed=seed, evidence=narrow).evidence}
+        assert {own[1], theirs[1][1]} <= chosen
+        assert len({*own} & chosen) == 1
+    assert {*own[:3]} <= {*choose(run, needs=Needs(attempts=3), evidence=narrow).evidence}
+    assert not {*own} & {*choose(run, evidence=narrow).evidence}
+
+
 def entries(run, draws=600, **more):
     return Counter(
         (what.aim, what.case)
