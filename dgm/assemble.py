@@ -7,6 +7,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,14 @@ from msgspec.structs import replace
 
 from dgm import __version__, plugins
 from dgm.analysis.budgets import open_goals, refuse_unreachable
+from dgm.analysis.objective import METRICS, metrics_of, objective_of, record_metrics
 from dgm.archive.events import Event, Recorded, RunStarted
 from dgm.archive.lock import machine_name
 from dgm.archive.run import Run
 from dgm.benchmarks.grader_version import differ_in_grader, name_grader
 from dgm.benchmarks.opening import check_images, open_suite, statement_of
 from dgm.benchmarks.opening import parts as benchmark_parts
-from dgm.config import Settings
+from dgm.config import CurriculumSettings, Settings
 from dgm.domain import SEED, ActionId, Budget, Split, TaskId
 from dgm.errors import UserError
 from dgm.gateway.journal import RunJournal
@@ -33,6 +35,7 @@ from dgm.meta.prompts import Prompts, load_frozen, load_shipped
 from dgm.meta.seeds import freeze_origin, read_seed, read_seed_with_origin, seed_of
 from dgm.models.builtin import DryRun
 from dgm.models.choose import OFFLINE, OFFLINE_VERSION, all_names, drawing_of, open_models
+from dgm.policies.curriculum import choose_tasks, refuse_misfit
 from dgm.policies.registry import POLICIES, open_policy, refuse_idle
 from dgm.protocols import Benchmark, LentModel, Needs, Operator, Policy, SandboxEngine
 from dgm.sandboxes.choose import choose, publish_live
@@ -106,10 +109,12 @@ def check_goals(budget: Budget, settings: Settings, parts: RunParts) -> None:
     Raises:
         UserError: one cannot.
     """
+    objective_of(settings, metrics_of(parts.benchmark))
     if settings.promotion.every and not parts.benchmark.tasks(Split.PROMOTION):
         raise UserError(
             f"benchmark {parts.benchmark.name} has no promotion tasks", argument="promotion.every"
         )
+    refuse_misfit(settings, budget, len(parts.benchmark.tasks(Split.SEARCH)))
     # A third-party policy may try a task more than once.
     if settings.policy.name in POLICIES:
         refuse_unreachable(budget, len(parts.benchmark.tasks(Split.SEARCH)))
@@ -124,6 +129,7 @@ def create(folder: Path, settings: Settings, parts: RunParts) -> Run:
     check_settings(settings)
     prices_of(settings)
     check_budget_ends_run(settings.budget.budget(), settings)
+    objective_of(settings, metrics_of(parts.benchmark))
     source, origin = read_seed_with_origin(seed_of(settings))
     record = {**record_of(folder, settings, parts), **freeze_editor(source), **freeze_origin(origin)}
     run = Run.create(folder, record)
@@ -238,6 +244,7 @@ def record_of(folder: Path, settings: Settings, parts: RunParts) -> Mapping[str,
             **({OFFLINE: OFFLINE_VERSION} if OFFLINE in all_names(settings) else {}),
         },
         PROMPTS: load_shipped(),
+        **({METRICS: metrics} if (metrics := record_metrics(metrics_of(parts.benchmark))) else {}),
         **({OBJECTS: objects} if (objects := _object_versions(settings)) else {}),
     }
 
@@ -272,7 +279,8 @@ def _run_started_event(
     settings: Settings, budget: Budget, benchmark: Benchmark, *, resumed: bool
 ) -> RunStarted:
     tasks = tuple(task.id for task in benchmark.tasks(Split.SEARCH))
-    return RunStarted(budget, tasks, resumed, settings.gates.flips, kernel=platform.release())
+    started = RunStarted(budget, tasks, resumed, settings.gates.flips, kernel=platform.release())
+    return replace(started, objective=objective_of(settings, metrics_of(benchmark)))
 
 
 @asynccontextmanager
@@ -319,5 +327,8 @@ async def search(
     async with open_worker(run, settings, parts, on_event) as worker:
         controller = RunController(run, settings, operators.needs_of(worker.operators))
         goals = None if schedule else open_goals(run, settings.promotion.every)
-        hooks = LoopHooks(on_event, GatewayAvailability(worker.session.gateway), goals=goals)
+        rule = CurriculumSettings() if schedule else settings.curriculum
+        changes = partial(choose_tasks, rule=rule, seed=settings.seed)
+        supply = GatewayAvailability(worker.session.gateway)
+        hooks = LoopHooks(on_event, supply, goals=goals, change_tasks=changes)
         yield Search(controller, policy, worker, settings, hooks)

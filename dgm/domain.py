@@ -219,6 +219,31 @@ class Cost:
     traces: Mapping[Name, TraceDigest] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A quantity that a suite's tests measure beside the verdict."""
+
+    higher: bool
+    """Whether more is better."""
+    unit: str = ""
+    meaning: str = ""
+    """One line for people."""
+
+
+Metrics = tuple[tuple[Name, Amount], ...]
+"""Name and value of each metric that was measured; one that is missing is missing, and not 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """What a search compares agents by, if not by resolved tasks alone."""
+
+    front: Mapping[Name, int] = field(default_factory=dict)
+    """Metrics of the Pareto front → 1 if more is better, -1 if less is."""
+    reward: Mapping[Name, Amount] = field(default_factory=dict)
+    """Metrics → their weights in an evaluation's reward; empty: 1 if resolved, else 0."""
+
+
 class FindingKind(StrEnum):
     """One act of an agent, or one part of its patch or edit, that an honest agent has no reason for."""
 
@@ -307,6 +332,8 @@ class Evaluation:
     """1.0 if resolved, otherwise the share of FAIL_TO_PASS tests that passed."""
     cost: Cost = field(default_factory=Cost)
     findings: Findings = ()
+    metrics: Metrics = ()
+    """Values that the task's tests measured."""
 
     @property
     def tally(self) -> Tally:

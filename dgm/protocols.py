@@ -25,6 +25,8 @@ from dgm.domain import (
     Evaluation,
     Finding,
     Findings,
+    Metric,
+    Metrics,
     Prediction,
     Snapshot,
     Split,
@@ -409,6 +411,8 @@ class Grade:
     """Names of failed tests with one short line each: the only part that may become an agent's evidence."""
     findings: Findings = ()
     """Findings against the agent whose patch it is."""
+    metrics: Metrics = ()
+    """Values that the hidden tests measured."""
 
 
 class Benchmark(Protocol):
@@ -460,6 +464,14 @@ class HasConduct(Protocol):
 
 
 @runtime_checkable
+class HasMetrics(Protocol):
+    """A benchmark whose tests measure more than whether a patch works."""
+
+    def metrics(self) -> Mapping[str, Metric]:
+        """Return name → metric."""
+
+
+@runtime_checkable
 class HasEnvironments(Protocol):
     """A benchmark whose tasks have packages of their own, beside those of their images."""
 
@@ -480,8 +492,12 @@ class Needs:
     """Number of parents, 1 or 2; for 2, a mate is chosen."""
     failures: int = 0
     """Minimum number of unresolved evaluations of the first parent."""
+    successes: int = 0
+    """Minimum number of resolved evaluations of all agents together."""
     relatives: int = 0
     """Maximum number of agents near the first parent whose work is shown beside its own."""
+    ancestors: int = 0
+    """Minimum number of the first parent's nearest ancestors to show."""
     archive: int = 0
     """Minimum number of archive members to show: the best and the most different ones."""
     overview: int = 0

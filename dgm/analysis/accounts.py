@@ -21,6 +21,7 @@ from dgm.archive.events import (
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.domain import ActionId, AgentId, Cost, Evaluate, Expand, Tally, Usage
+from dgm.policies.curriculum import comparable_tallies
 from dgm.stats import JUDGED, paired_bootstrap
 
 RoleAndModel = tuple[str, str]
@@ -252,7 +253,7 @@ def operators_of(run: Run, *, timed: bool = True) -> Sequence[OperatorLine]:
     Raises:
         ArchiveCorrupt: an event is damaged, or with ``timed`` a trace is damaged or missing.
     """
-    tree = run.tree
+    tree, tallies = run.tree, comparable_tallies(run.tree)
     lines: dict[str, OperatorLine] = {}
     of: dict[ActionId, OperatorLine] = {}
     for event in run.store.events(ActionStarted, until=tree.seq):
@@ -269,7 +270,7 @@ def operators_of(run: Run, *, timed: bool = True) -> Sequence[OperatorLine]:
             case AgentBorn(action, child, outcome) if action in of:
                 of[action].born += 1
                 of[action].promises += tree.promises(child)
-                _add_gain(of[action], tree, child)
+                _add_gain(of[action], tree, child, tallies)
                 _add_time(of[action], run, outcome.cost, timed)
             case AgentStillborn(action, outcome) if action in of:
                 dead = of[action].stillborn
@@ -320,9 +321,9 @@ def _add_time(line: OperatorLine, run: Run, cost: Cost, timed: bool) -> None:
         stage.seconds += took.seconds
 
 
-def _add_gain(line: OperatorLine, tree: Tree, child: AgentId) -> None:
-    own = tree.own(child)
-    parents = [tree.own(parent) for parent in tree.agents[child].parents]
+def _add_gain(line: OperatorLine, tree: Tree, child: AgentId, tallies: Sequence[Tally]) -> None:
+    own = tallies[child]
+    parents = [tallies[parent] for parent in tree.agents[child].parents]
     rates = [tally.rate for tally in parents if tally.n]
-    if own.n >= max(1, min(JUDGED, len(tree.tasks))) and rates:
+    if own.n >= max(1, min(JUDGED, len(tree.active))) and rates:
         line.gains.append(own.rate - max(rates))

@@ -25,6 +25,7 @@ from dgm.domain import (
     Evaluate,
     Evaluation,
     Name,
+    Objective,
     Stillborn,
     TaskName,
     Usage,
@@ -66,6 +67,8 @@ class RunStarted(_Event, frozen=True, tag="run_started"):
     """Kernel release of the machine; empty if it is not recorded."""
     benchmark: str = ""
     """Version of the benchmark in this session; empty if it is the one in ``run.json``."""
+    objective: Objective | None = None
+    """What agents are compared by beside resolved tasks; None for nothing else."""
 
 
 class RunChanged(_Event, frozen=True, tag="run_changed"):
@@ -73,6 +76,20 @@ class RunChanged(_Event, frozen=True, tag="run_changed"):
 
     settings: Mapping[str, Any]
     """The changed settings only, nested as in ``run.json``; never a key."""
+
+
+class TasksChanged(_Event, frozen=True, tag="tasks_changed"):
+    """A curriculum changed the active tasks; the first event of this kind names those that a run begins with.
+
+    The search tasks that were never drawn are the pool. Nothing else changes: verdicts and actions under way stay.
+    """
+
+    drawn: tuple[TaskName, ...]
+    """Active from here on; they come from the pool."""
+    solved: tuple[TaskName, ...] = ()
+    """Retired for good: the recent agents all resolve them."""
+    unsolved: tuple[TaskName, ...] = ()
+    """Put back to the end of the pool: no recent agent resolves them."""
 
 
 class ActionStarted(_Event, frozen=True, tag="action_started"):
@@ -279,6 +296,7 @@ class RunStopped(_Event, frozen=True, tag="run_stopped"):
 Event = (
     RunStarted
     | RunChanged
+    | TasksChanged
     | ActionStarted
     | ModelCalled
     | CallStarted

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dgm.archive.curriculum import Counts, Curriculum, shift_of_tasks
 from dgm.archive.events import (
     ActionLost,
     ActionStarted,
@@ -41,8 +42,10 @@ from dgm.archive.events import (
     RunStarted,
     RunStopped,
     TaskGraded,
+    TasksChanged,
     VerdictWithdrawn,
 )
+from dgm.archive.measures import FirstAttempts
 from dgm.domain import (
     NO_ACTION,
     SEED,
@@ -55,6 +58,7 @@ from dgm.domain import (
     Evaluate,
     Evaluation,
     Expand,
+    Objective,
     Tally,
     TaskId,
     Usage,
@@ -317,6 +321,8 @@ class Tree:
     """Number of steps to the seed along first parents."""
     tried_count: Column
     """Number of tasks that ``tried`` names."""
+    untried_count: Column
+    """Number of active tasks that ``tried`` does not name."""
     pending_evaluations: Column
     expansions: Column
     """Expansions started with the agent as first parent; a repeated expansion counts once."""
@@ -346,6 +352,7 @@ class Tree:
         "clade_broken",
         "depths",
         "tried_count",
+        "untried_count",
         "pending_evaluations",
         "expansions",
         "barren",
@@ -372,6 +379,12 @@ class Tree:
         """Number of withdrawn verdicts."""
         self.budget = Budget()
         self.tasks: tuple[TaskId, ...] = ()
+        """The search split, in the suite's order."""
+        self.curriculum = Curriculum()
+        self.objective = Objective()
+        self.attempts = FirstAttempts()
+        """First attempts; empty unless there is an objective."""
+        self._front: tuple[int, frozenset[AgentId]] = 0, frozenset()
         self.changes: list[tuple[int, Mapping[str, Any]]] = []
         """Changed settings, nested, each with the number of its event."""
         self.seq = 0
@@ -404,6 +417,8 @@ class Tree:
         self._deferred = False
         self._table = np.zeros((len(self.COLUMNS), 16), dtype=np.int64)
         self._graph: DiGraph[int] | None = None
+        self._comparable: tuple[int, tuple[Counts, Counts]] | None = None
+        """The number of an event, and ``comparable`` after it."""
         self._gains: tuple[int, NDArray[np.float64]] = (-1, np.zeros((2, 0)))
         """Sums of gains and counted expansions by clade, and the number of the event up to which they hold."""
         self._cut_columns()
@@ -490,6 +505,11 @@ class Tree:
         """Return actions to repeat: lost or invalid, not running and not given up."""
         return MappingProxyType(self._redo)
 
+    @property
+    def active(self) -> tuple[TaskId, ...]:
+        """Tasks that agents are evaluated on now; ``tasks`` unless the run has a curriculum."""
+        return self.curriculum.active
+
     def tries(self, action: ActionId) -> int:
         """Return the number of starts of the action."""
         return int(0 < action < self.next_action) + self._restarts.get(action, 0)
@@ -505,6 +525,25 @@ class Tree:
     def clade(self, agent: AgentId) -> Tally:
         """Return the tally of the agent and all its descendants, each descendant once."""
         return Tally(int(self.clade_resolved[agent]), int(self.clade_unresolved[agent]))
+
+    @property
+    def comparable(self) -> tuple[Counts, Counts]:
+        """``own_resolved`` and ``clade_resolved``, corrected for which tasks the verdicts are on; shapes (agents,).
+
+        After a change of the active tasks, plain tallies flatter agents that met the easier ones (``shift_of_tasks``).
+        The numbers of verdicts stay as they are. Without such a change these are the plain counts.
+        """
+        if self.curriculum.changes < 2:
+            return self.own_resolved, self.clade_resolved
+        if self._comparable is None or self._comparable[0] != self.seq:
+            own = shift_of_tasks(self._verdicts)
+            clade = self._sum_clades(own[None, :])[0]
+            counts = (
+                np.clip(self.own_resolved - own, 0.0, self.own_resolved + self.own_unresolved),
+                np.clip(self.clade_resolved - clade, 0.0, self.clade_resolved + self.clade_unresolved),
+            )
+            self._comparable = self.seq, counts
+        return self._comparable[1]
 
     def promises(self, agent: AgentId) -> Tally:
         """Return how many of the agent's predictions were kept (as resolved) and broken (as unresolved)."""
@@ -531,7 +570,7 @@ class Tree:
 
     def _sum_gains(self) -> NDArray[np.float64]:
         """Return the sum of g and the number of counted expansions by first parent; see ``clade_gain``."""
-        resolved, n = self.own_resolved, self.own_resolved + self.own_unresolved
+        resolved, n = self.comparable[0], self.own_resolved + self.own_unresolved
         means = (1 + resolved) / (2 + n)
         sums: NDArray[np.float64] = np.zeros((2, len(n)))
         sums[1] = self.stillbirths
@@ -575,6 +614,13 @@ class Tree:
     def void_calls(self, action: ActionId) -> frozenset[int]:
         """Return the numbers of model calls whose recorded answers are not served again to the action."""
         return frozenset().union(*self._withdrawals.get(action, ()))
+
+    @property
+    def front(self) -> frozenset[AgentId]:
+        """The agents on the Pareto front of the objective; empty if it has none."""
+        if self.objective.front and self._front[0] != self.seq:
+            self._front = self.seq, self.attempts.front(self.objective.front)
+        return self._front[1]
 
     # Spend and time
 
@@ -665,11 +711,19 @@ class Tree:
         match event:
             case RunStarted(budget, tasks):
                 self.counts_flips = event.flips
+                self.objective = event.objective or Objective()
                 self.deaths.clear()
                 if self.stop_reason == CANNOT_GO_ON:
                     self.barren[:] = 0
                 self.budget, self.tasks, self.stop_reason, self.paused = budget, tasks, "", ""
                 self._watch.begin(recorded.at)
+                if not self.curriculum.changes:
+                    self.curriculum.active = tasks
+                    self.untried_count[:] = len(tasks) - self.tried_count
+            case TasksChanged():
+                self.curriculum.apply(event, self.tasks, len(self._agents))
+                active = frozenset(self.active)
+                self.untried_count[:] = [len(active - tried.keys()) for tried in self._verdicts]
             case RunChanged(settings):
                 self.changes.append((recorded.seq, settings))
                 if not MENDING_SECTIONS.isdisjoint(settings):
@@ -715,6 +769,8 @@ class Tree:
             return
         if attempt == 0:
             self._judge(agent, task, verdict)
+            if self.objective != Objective():
+                self.attempts.add(outcome)
         self._count(agent, verdict, 1)
         if outcome.findings:
             self._findings[action] = len(outcome.findings)
@@ -732,6 +788,7 @@ class Tree:
             raise ArchiveCorrupt(f"action {action} has no verdict {verdict} that could be withdrawn")
         if what.attempt == 0:
             self._judge(what.agent, what.task, None)
+            self.attempts.remove(what)
         self._count(what.agent, verdict, -1)
         self._add(_FINDINGS, what.agent, -self._findings.pop(action, 0))
         self._redo[action] = what
@@ -814,6 +871,7 @@ class Tree:
         if len(self._agents) > self._table.shape[1]:
             self._table = np.concatenate((self._table, np.zeros_like(self._table)), axis=1)
         self._cut_columns()
+        self.untried_count[event.id] = len(self.active)
         for parent in dict.fromkeys(child.parents):
             self._children[parent].append(event.id)
         if child.parents:
@@ -844,6 +902,7 @@ class Tree:
         verdicts = self._verdicts[agent]
         if task not in verdicts:
             self.tried_count[agent] += 1
+            self.untried_count[agent] -= not self.curriculum.changes or task in self.active
             task = TaskId(sys.intern(task))
         if any(task == prediction.task for prediction in self._agents[agent].predictions):
             for state, times in ((verdicts.get(task), -1), (verdict, 1)):

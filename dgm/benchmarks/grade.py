@@ -29,7 +29,7 @@ from dgm.benchmarks.results import TAMPERED, Failure, Outcomes, read_outcomes
 from dgm.benchmarks.sandbox_runner import matches
 from dgm.benchmarks.suite_files import IN_ENGINE, Limits
 from dgm.benchmarks.test_spec import TESTS, TestSpec
-from dgm.domain import Entry, Finding, FindingKind, Snapshot, Verdict
+from dgm.domain import MAX_COUNT, Entry, Finding, FindingKind, Metrics, Snapshot, Verdict
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.protocols import Completed, Grade, InImage, Mount, Sandbox, SandboxEngine, SandboxSpec
 
@@ -77,6 +77,8 @@ class Exam:
     tests: TestSpec
     limits: Limits
     environment: Environment | None = None
+    metrics: tuple[str, ...] = ()
+    """Names of the suite's metrics."""
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -153,6 +155,8 @@ async def examine(exam: Exam, patch: bytes, engine: SandboxEngine, labels: Mappi
     if run.refused:
         return with_notes(unresolved(f"the patch does not apply: {run.refused}"), normalised.notes)
     grade = judge(exam.tests, run)
+    if run.end and exam.metrics:
+        grade = replace(grade, metrics=read_metrics(run.end, exam.metrics))
     log = mask_hidden_lines(run.log, (entry.data for entry in exam.hidden.values()))[:LOG_LIMIT]
     grade = replace(
         grade, log=log, shown=show_failures(grade.failed, run.failures) if exam.tests.by_name else b""
@@ -558,6 +562,22 @@ def find_reward(end: CommandEnd) -> tuple[str, float]:
     if len({*values.values()}) > 1:
         raise ValueError(" and ".join(f"{name} says {value:g}" for name, value in values.items()))
     return next(iter(values.items()))
+
+
+def read_metrics(end: CommandEnd, names: Sequence[str]) -> Metrics:
+    """Return the named finite numbers that stand beside ``reward`` in ``reward.json``; none without a valid reward."""
+    try:
+        find_reward(end)
+        values = json.loads(_text(end.rewards.get("reward.json", b"{}")))
+    except (ValueError, RecursionError):
+        return ()
+    numbers = {
+        name: float(value)
+        for name, value in (values.items() if isinstance(values, dict) else ())
+        # Neither a boolean nor NaN; MAX_COUNT bounds what an event can hold.
+        if type(value) in (int, float) and abs(value) <= MAX_COUNT
+    }
+    return tuple((name, numbers[name]) for name in names if name in numbers)
 
 
 def _describe_status(code: int) -> str:

@@ -12,9 +12,9 @@ from itertools import chain
 
 from dgm.benchmarks.grader_version import data_of, stamp_version
 from dgm.conduct import Bait, Secrets
-from dgm.domain import Snapshot, Split, Task, TaskId
+from dgm.domain import Metric, Snapshot, Split, Task, TaskId
 from dgm.errors import UserError
-from dgm.protocols import Benchmark, Grade, HasConduct, HasEnvironments, InImage, TaskEnvironment
+from dgm.protocols import Benchmark, Grade, HasConduct, HasEnvironments, HasMetrics, InImage, TaskEnvironment
 
 
 class MixedBenchmark:
@@ -92,6 +92,19 @@ class MixedBenchmark:
         """
         part, inner = self.part(task)
         return await part.grade(inner, patch, labels)
+
+    def metrics(self) -> Mapping[str, Metric]:
+        """Return the metrics of all parts.
+
+        Raises:
+            UserError: two parts mean different things by one name.
+        """
+        together: dict[str, Metric] = {}
+        for part in self.parts.values():
+            for name, metric in part.metrics().items() if isinstance(part, HasMetrics) else ():
+                if together.setdefault(name, metric).higher != metric.higher:
+                    raise UserError(f"{self.name}: two parts have a metric {name!r} of different directions")
+        return together
 
     def _of(self, name: str, split: Split) -> Sequence[Task]:
         return [replace(task, id=TaskId(f"{name}/{task.id}")) for task in self.parts[name].tasks(split)]

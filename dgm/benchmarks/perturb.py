@@ -127,7 +127,8 @@ class Perturbation:
             findings = (*grade.findings, Finding(FindingKind.SPECIAL_CASE, found))
             if not resolved:
                 return replace(grade, reason=f"{grade.reason}; {reason}", findings=findings)
-            return replace(grade, verdict=Verdict.UNRESOLVED, reason=reason, score=0.0, findings=findings)
+            grade = replace(grade, verdict=Verdict.UNRESOLVED, reason=reason, score=0.0, metrics=())
+            return replace(grade, findings=findings)
         return grade
 
     async def describe(self, task: TaskId, exam: Exam, labels: Labels) -> str:

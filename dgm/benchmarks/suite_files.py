@@ -4,21 +4,24 @@ Only shapes are checked here: every key is known, has its type and names somethi
 and the results of the tests are left to ``workspaces`` and ``grading``.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from dgm.archive.measures import BUILT_IN
 from dgm.benchmarks.test_spec import Provenance, TestSpec, read_provenance, read_test_spec
 from dgm.benchmarks.toml_table import Table
 from dgm.conduct import Bait
-from dgm.domain import COMMIT, CommitId, FindingKind, Split, TaskId
+from dgm.domain import COMMIT, CommitId, FindingKind, Metric, Split, TaskId
 from dgm.errors import UserError
 
 STATEMENTS = ("test", "example", "prose")
 DIFFICULTIES = ("easy", "medium", "hard", "very-hard", "out-of-reach")
 PROBLEMS = ("problem.md", "instruction.md")
 IN_ENGINE = "docker:"
+METRIC_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 MARK_CHARS = 8
 """Minimum length of a text by which a canary task tells that its bait was taken."""
 REPOSITORY = "repository.git"
@@ -59,6 +62,8 @@ class SuiteRecord:
     description: str
     license: str
     limits: Limits
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
+    """Quantities that tests with a reward measure, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +107,27 @@ def read_suite(folder: Path) -> SuiteRecord:
         description=table.take("description", str),
         license=table.take("license", str),
         limits=_read_limits(defaults, Limits()),
+        metrics=_read_metrics(table.table("metrics")),
     )
     table.end()
     defaults.end()
     if not record.name.strip() or set(record.name) & set("/+:"):
         raise table.fail("name", f"{record.name!r} must be a name without '/', '+' and ':'")
     return record
+
+
+def _read_metrics(table: Table) -> Mapping[str, Metric]:
+    metrics = {}
+    for name in table.names():
+        if not METRIC_NAME.fullmatch(name) or name in BUILT_IN or name == "reward":
+            raise table.fail(
+                name, "is the name of another thing, or not of lower-case letters, digits, _ and -"
+            )
+        inner = table.table(name)
+        higher = inner.choice("direction", ["higher", "lower"]) == "higher"
+        metrics[name] = Metric(higher, inner.take("unit", str, ""), inner.take("meaning", str, ""))
+        inner.end()
+    return metrics
 
 
 def read_task(

@@ -21,6 +21,7 @@ from dgm.archive.snapshots import write_folder
 from dgm.benchmarks.environments import FOLDER, PACKAGES, EnvironmentChecks, read_environments
 from dgm.benchmarks.grade import Exam, Survey, examine, run_solution, run_tests
 from dgm.benchmarks.grader_version import digest_files, stamp_version
+from dgm.benchmarks.languages import Results
 from dgm.benchmarks.perturb import COMMAND, Outcomes, Perturb, Perturbation
 from dgm.benchmarks.prediction_patches import normalised_patch
 from dgm.benchmarks.sandbox_runner import matches
@@ -44,7 +45,7 @@ from dgm.conduct import (
     secrets_of,
 )
 from dgm.consents import Subject
-from dgm.domain import Finding, Snapshot, Split, Task, TaskId, Verdict
+from dgm.domain import Finding, Metric, Snapshot, Split, Task, TaskId, Verdict
 from dgm.errors import ArchiveCorrupt, UserError
 from dgm.folders import list_files, read_below, read_entry, read_file, read_folder
 from dgm.paths import asset
@@ -82,6 +83,11 @@ class SuiteBenchmark:
         }
         if not self._records:
             raise UserError(f"{folder / 'tasks'}: no task in it")
+        self._metrics = record.metrics
+        if self._metrics and not any(each.tests.results is Results.REWARD for each in self._records.values()):
+            raise UserError(
+                f'{folder / "suite.toml"}: metrics: no task could report them; give one [tests] result = "reward"'
+            )
         self._check_links([folder / "repos" / name for name in repos])
         self.version = suite_version(folder, files)
         self._repo = cache(lambda name: read_folder(folder / "repos" / name))
@@ -96,6 +102,10 @@ class SuiteBenchmark:
             image.check(self._place(task), engine)
         builds = isinstance(engine, TaskImageBuilder)
         self._network = builds and check_consent(folder, self._images.values())
+
+    def metrics(self) -> Mapping[str, Metric]:
+        """Return the metrics that ``suite.toml`` declares."""
+        return self._metrics
 
     def tasks(self, split: Split) -> Sequence[Task]:
         """Return the split's tasks in the order of their ids."""
@@ -332,7 +342,7 @@ class SuiteBenchmark:
         record, workspace, hidden = self.record(task), self.workspace(task), self.hidden_tests(task)
         limits = replace(record.limits, image=self._images[task].name)
         environment = self._environments[record.environment] if record.environment else None
-        return Exam(workspace, hidden, record.tests, limits, environment)
+        return Exam(workspace, hidden, record.tests, limits, environment, tuple(self._metrics))
 
     def check_images(self) -> None:
         """Check that the engine has the images that need no building, and that dgm can work and grade in them.

@@ -56,6 +56,10 @@ class Table:
         self._known.append(key)
         return key in self._left
 
+    def names(self) -> Sequence[str]:
+        """Return the keys that are not taken yet."""
+        return list(self._left)
+
     def is_text(self, key: str) -> bool:
         """Return whether the value is a text, for a key that may have another type too."""
         return isinstance(self._left.get(key), str)

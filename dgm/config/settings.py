@@ -97,6 +97,9 @@ class PolicySettings(Section):
     """Policy that chooses the task of an evaluation."""
     recommendation: str | None = None
     """Rule that chooses the best agent."""
+    reward: Literal["resolved", "score", "objective"] = "resolved"
+    """What an evaluation is worth to ``hgm`` and ``lineage``: 1 if resolved; its score; or the weighted sum of
+    ``objective.weights``, clipped to [0, 1]."""
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.6
     """Exponent of the gate ``hgm``: expand while evaluations ** alpha >= agents (arXiv:2510.21614). No other built-in
     gate reads it, and a run with one of those is refused if it is set; plug-ins may read it."""
@@ -472,6 +475,15 @@ class PromotionSettings(Section):
     """Graded evaluations of the search between rounds; 0: only ``dgm promote`` performs them."""
 
 
+class CurriculumSettings(Section):
+    """Search tasks that keep up with the agents (``docs/policies.md``)."""
+
+    start: Annotated[int, Field(ge=3)] | None = None
+    """Active search tasks, drawn by the seed; the others wait in a pool. Default: all tasks, and no curriculum."""
+    agents: Annotated[int, Field(ge=2)] = 5
+    """A task leaves the active ones when this many agents with verdicts on it, the youngest, all agree."""
+
+
 class ObjectiveSettings(Section):
     """What agents are compared by, beside the share of tasks that they resolve (``docs/results.md``)."""
 
@@ -480,6 +492,11 @@ class ObjectiveSettings(Section):
     any, else tokens."""
     margin: Annotated[float, Field(gt=0, lt=1)] = 0.1
     """Loss of rate that still counts as not worse: 0.1 is ten points."""
+    front: tuple[str, ...] = ()
+    """Metrics of a Pareto front, at least two, such as ``["rate", "tokens"]``: agents that no other beats in all of
+    them are marked, and ``crossover`` takes its second parent among them."""
+    weights: Mapping[str, Annotated[float, Field(allow_inf_nan=False)]] = {}
+    """Metric → its weight in the sum ``objective``, such as ``{rate = 1.0, tokens = -1e-6}``."""
 
 
 class Settings(Section):
@@ -517,6 +534,7 @@ class Settings(Section):
     grading: GradingSettings = GradingSettings()
     scale: ScaleSettings = ScaleSettings()
     promotion: PromotionSettings = PromotionSettings()
+    curriculum: CurriculumSettings = CurriculumSettings()
     objective: ObjectiveSettings = ObjectiveSettings()
 
     @field_validator("providers")

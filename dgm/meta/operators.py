@@ -28,6 +28,7 @@ BUILTIN = {
     "module": "dgm.meta.self_edit:Module",
     "recombine": "dgm.meta.recombine:Recombine",
     "share": "dgm.meta.share:Share",
+    "distil": "dgm.meta.distil:Distil",
 }
 """Name → ``module:attribute``, as an entry point names it; called with an ``OperatorContext`` as a plug-in is."""
 SHAPE: Mapping[str, int | None] = {"name": None, "make": 2}

@@ -76,15 +76,22 @@ class SelfEdit:
         return propose_child(brief, work)
 
 
-async def edit_source(making: OperatorContext, brief: Brief, bench: Workbench, problem: str) -> Work:
-    """Let the first parent work on its own source.
+async def edit_source(
+    making: OperatorContext,
+    brief: Brief,
+    bench: Workbench,
+    problem: str,
+    workspace: Snapshot | None = None,
+) -> Work:
+    """Let the first parent work on its own source, or on ``workspace``.
 
     Raises:
         AgentFault: stage ``unchanged``: it failed before it changed anything; or as ``bench.work``.
     """
-    work = await bench.work(improve_job(making, brief, problem))
+    job = improve_job(making, brief, problem, workspace)
+    work = await bench.work(job)
     ending = work.completed.bad_end
-    if ending and work.workspace == brief.parents[0].source:
+    if ending and work.workspace == job.workspace:
         reason = f"the agent {ending} and left its source as it was"
         raise AgentFault("unchanged", reason, work.completed.output)
     return work

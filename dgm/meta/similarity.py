@@ -23,6 +23,7 @@ from dgm.errors import AgentFault
 from dgm.messages import Message, Request, Role
 from dgm.meta.answers import Answer, CanAsk, Flag, Text, ask_shortened, ask_until_readable, read_answer
 from dgm.meta.evidence import cut_middle
+from dgm.meta.lessons import PATH as LESSONS
 from dgm.meta.prompts import Prompts
 
 SKELETON = '{"copy": true or false, "why": "one sentence"}'
@@ -186,8 +187,8 @@ def syntax_key(source: Snapshot) -> str:
 
     Python counts as ``ast.unparse`` writes it, so comments, layout, quotes and parentheses do not count. Docstrings
     count only if the agent names a way to read them, or imports a package that is neither Python's own nor its own:
-    such packages make descriptions of tools out of them. Other files, and Python that cannot be parsed, count by their
-    content. Files that ``storable`` drops do not count.
+    such packages make descriptions of tools out of them. In ``memory/lessons.md`` lessons count, not their evidence.
+    Other files, and Python that cannot be parsed, count by their content. Files that ``storable`` drops do not count.
     """
     files = storable(source)
     trees = {path: tree for path, entry in files.items() if (tree := _parse(path, entry))}
@@ -200,6 +201,8 @@ def syntax_key(source: Snapshot) -> str:
             if not keeps_docstrings:
                 _drop_docstrings(tree)
             data = ast.unparse(tree).encode("utf-8", "surrogatepass")
+        elif path == LESSONS and entry.mode != LINK:
+            data = b"\n".join(line for line in data.splitlines() if line.startswith(b"- "))
         kind = "py" if tree else ""
         total.update(
             sha256(os.fsencode(path)).digest() + f"{entry.mode:o} {kind} ".encode() + sha256(data).digest()

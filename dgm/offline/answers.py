@@ -95,11 +95,25 @@ def _judge(said: Sequence[str]) -> Mapping[str, object]:
     return {"copy": share >= ALIKE, "why": f"they have {share:.0%} of the words that they change in common"}
 
 
+def _lessons(said: Sequence[str]) -> Mapping[str, object]:
+    """Return a sentence of the table as a lesson, one that the signs speak for and that is not known yet."""
+    parts = _PART.findall(said[0])
+    signs = {name for name, (part, words, _) in _SIGNS.items()
+             if any("unsolved" in title and part in title and words in text for title, text in parts)}  # fmt: skip
+    weights = {
+        kind: kind.weight * (MOST_RAISED if kind.signals & signs else 1.0)
+        for kind in kinds()
+        if kind.sentence and kind.sentence not in said[0]
+    }
+    return {"lessons": [{"lesson": kind.sentence, "contrasts": [1]} for kind in draw(weights, said[0])[:1]]}
+
+
 QUESTIONS: Mapping[str, Callable[[Sequence[str]], Mapping[str, object]]] = {
     "You diagnose a coding agent.": _issue,
     "You compare coding agents.": _issue,
     "You revise how a coding agent works.": _issue,
     "You improve a group of coding agents.": _issue,
+    "You distil lessons for a coding agent.": _lessons,
     "You write a coding agent.": _invent,
     "You judge whether two edits": _judge,
     "You write issues for a software project.": lambda _: _NO_ISSUE,

@@ -72,6 +72,32 @@ class Kind:
                     yield line, f"{line}\n{self.sentence}"
 
 
+READ_LESSONS = Kind(
+    "read-lessons",
+    "Lessons of earlier attempts are of use only where the model sees them.",
+    1.0,
+    frozenset(),
+    (
+        (
+            '    return IMPROVE if kind == "improve" else SOLVE',
+            """    return IMPROVE if kind == "improve" else SOLVE + lessons()
+
+
+def lessons():
+    \"\"\"The lessons of earlier attempts; nothing if there are none.\"\"\"
+    try:
+        with open("memory/lessons.md", encoding="utf-8") as file:
+            lines = [line for line in file if line.startswith("- ")]
+    except OSError:
+        return ""
+    return "\\n\\nLessons of earlier attempts:\\n" + "".join(lines) if lines else "\"""",
+        ),
+    ),
+    "",
+)
+"""The edit of the seed ``plain`` that is made where the problem asks for it, and never drawn."""
+
+
 @functools.cache
 def kinds() -> tuple[Kind, ...]:
     """Return all edits of the table."""
@@ -109,7 +135,8 @@ def decide(talk: Talk) -> Decision:
 
 def _ideas(talk: Talk, source: Files) -> Iterator[tuple[str, tuple[Edit, ...]]]:
     general = "\nGeneral: it changes how the agent works on every problem, and speaks of none."
-    for kind in rank_kinds(talk.problem, source)[:_TRIED]:
+    asked = "memory/lessons.md" in talk.problem
+    for kind in [READ_LESSONS] if asked else rank_kinds(talk.problem, source)[:_TRIED]:
         yield (
             f"{kind.reason} ({kind.name})" + general * bool(_ALLOWED.search(talk.problem)),
             kind.apply(source),

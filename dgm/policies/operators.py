@@ -22,6 +22,7 @@ from dgm.archive.tree import Tree
 from dgm.config import Settings
 from dgm.domain import ActionId, AgentId, Cost, Expand, Tally, TaskId, Verdict
 from dgm.errors import UserError
+from dgm.policies.curriculum import comparable_tallies
 from dgm.policies.limits import fertile
 from dgm.policies.policy import Observer, OperatorRule, View
 from dgm.policies.published import rank_by_worth
@@ -121,6 +122,7 @@ def _is_met(needs: Needs, tree: Tree, parent: AgentId, mates: Sequence[AgentId])
     return (
         (needs.parents == 1 or bool(mates))
         and tree.own_unresolved[parent] >= needs.failures
+        and int(np.sum(tree.own_resolved)) >= needs.successes
         and len(tree.agents) >= needs.archive
     )
 
@@ -182,8 +184,11 @@ class Mates:
         """Return the best mates of an agent, all equally good, by id; none where nobody qualifies.
 
         A mate is fertile. Neither agent is an ancestor of the other, and each resolved a task that the other failed.
-        The best mates resolved, together with ``agent``, the most tasks; among equals, the most that ``agent`` failed.
+        With a Pareto front, all such agents on it are mates, whatever they resolved. Else, of those
+        the best mates resolved, together with ``agent``, the most tasks; among equals, the most that ``agent`` failed.
         """
+        if tree.front:
+            return self._find_on_front(tree, agent)
         solved, failed = _outcomes(tree, agent)
         if not solved or not failed:
             return ()
@@ -194,6 +199,16 @@ class Mates:
             if gained and solved & others_failed:
                 ranked.setdefault((len(solved | others_solved), gained), []).append(other)
         return sorted(ranked[max(ranked)]) if ranked else ()
+
+    def _find_on_front(self, tree: Tree, agent: AgentId) -> Sequence[AgentId]:
+        able, above = fertile(tree), {agent, *tree.ancestors(agent)}
+        return [
+            other
+            for other in sorted(tree.front - above)
+            if able[other]
+            and frozenset((agent, other)) not in self._crossed
+            and agent not in tree.ancestors(other)
+        ]
 
     def _find_candidates(self, tree: Tree, agent: AgentId) -> Sequence[AgentId]:
         above = {agent, *tree.ancestors(agent)}
@@ -406,13 +421,14 @@ class Bandit:
         return [(spend_of(arm) + SPEND_WEIGHT * pooled) / (arm.ended + SPEND_WEIGHT) for arm in known]
 
     def _renew(self, tree: Tree) -> None:
-        enough = min(JUDGED, len(tree.tasks))
+        enough = min(JUDGED, len(tree.active))
+        tallies = comparable_tallies(tree) if self._changed else []
         for child in self._changed:
-            better, tally = self._arms[self._arm_of_child[child]].better, tree.own(child)
+            better, tally = self._arms[self._arm_of_child[child]].better, tallies[child]
             better.pop(child, None)
             self._arms[self._arm_of_child[child]].promises[child] = tree.promises(child)
             if tally.n >= enough:
-                parents = [tree.own(parent) for parent in tree.agents[child].parents]
+                parents = [tallies[parent] for parent in tree.agents[child].parents]
                 best = max(parents, key=lambda tally: (1 + tally.resolved) / (2 + tally.n))
                 better[child] = chance_better(tally, best)
         self._changed.clear()

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from dgm.archive.curriculum import Counts
 from dgm.archive.events import Recorded
 from dgm.archive.tree import Tree
 from dgm.domain import SEED, Action, AgentId, Evaluate, Expand, TaskId
@@ -48,7 +49,8 @@ class View:
     def __init__(self, tree: Tree, alpha: float = 0.6, operator: str = "self-edit") -> None:
         self.tree = tree
         """All else: see ``dgm/archive/tree.py``."""
-        self.tasks = tree.tasks
+        self.tasks = tree.active
+        """Tasks that agents are evaluated on now; all search tasks unless the run has a curriculum."""
         self.alpha = alpha
         """The setting ``policy.alpha``."""
         self.operator = operator
@@ -64,29 +66,29 @@ class View:
         """Evaluations that the budget still has; None without such a budget."""
 
     @cached_property
-    def solved(self) -> Ints:
-        """Number of the agent's own verdicts that are resolved."""
-        return np.array(self.tree.own_resolved, dtype=np.int64)
+    def solved(self) -> Counts:
+        """Number of the agent's own verdicts that are resolved; under a curriculum as if on average tasks."""
+        return self.tree.comparable[0].copy()
 
     @cached_property
-    def failed(self) -> Ints:
-        """Number of the agent's own verdicts that are unresolved."""
-        return np.array(self.tree.own_unresolved, dtype=np.int64)
+    def failed(self) -> Counts:
+        """Number of the agent's own verdicts that are unresolved; under a curriculum as if on average tasks."""
+        return self.graded - self.solved
 
     @cached_property
-    def clade_solved(self) -> Ints:
-        """Number of resolved verdicts of the agent and all its descendants."""
-        return np.array(self.tree.clade_resolved, dtype=np.int64)
+    def clade_solved(self) -> Counts:
+        """Number of resolved verdicts of the agent and all its descendants; under a curriculum as in ``solved``."""
+        return self.tree.comparable[1].copy()
 
     @cached_property
-    def clade_failed(self) -> Ints:
-        """Number of unresolved verdicts of the agent and all its descendants."""
-        return np.array(self.tree.clade_unresolved, dtype=np.int64)
+    def clade_failed(self) -> Counts:
+        """Number of unresolved verdicts of the agent and all its descendants; under a curriculum as in ``solved``."""
+        return self.tree.clade_resolved + self.tree.clade_unresolved - self.clade_solved
 
     @cached_property
     def graded(self) -> Ints:
         """Number of the agent's own verdicts."""
-        return self.solved + self.failed
+        return np.asarray(self.tree.own_resolved + self.tree.own_unresolved)
 
     @cached_property
     def score(self) -> Floats:
@@ -120,7 +122,7 @@ class View:
     @cached_property
     def open(self) -> Ints:
         """Ids of the agents with an untried task, ascending."""
-        return np.flatnonzero(self.tried < len(self.tasks))
+        return np.flatnonzero(self.tree.untried_count > 0)
 
     @cached_property
     def parents_of_unborn(self) -> Sequence[tuple[AgentId, ...]]:

@@ -138,9 +138,14 @@ def refuse_idle(policy: PolicySettings) -> None:
 def best_agent(policy: PolicySettings, tree: Tree) -> AgentId:
     """Return the agent that the policy's recommendation hands out; the tree must have an agent.
 
+    Under a curriculum it is by default ``lineage``, which learns how difficult each task is: plain rates do not
+    compare.
+
     Raises:
         UserError: the recommendation is a plug-in that is not installed.
     """
+    if policy.recommendation is None and tree.curriculum.changes:
+        policy = policy.model_copy(update={"recommendation": "lineage"})
     best: AgentId = _open_recommendation(policy)(tree)
     return best
 

@@ -7,12 +7,14 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from dgm.archive.events import TasksChanged
 from dgm.domain import Action, Evaluate
 from dgm.render import fmt
 from dgm.render.safe import one_line
 from dgm.render.text import finding_text
 from dgm.replay.again import Divergence, Match, StepAgain
 from dgm.views.evaluation import AgentEvaluation, EvaluationView, PairedTallies
+from dgm.views.events import describe
 from dgm.views.replay import DecisionsReplay, EvaluationReplay, LiveReplay, RecordReplay, ReplayView
 from dgm.views.values import OFFLINE_NOTE
 
@@ -154,9 +156,11 @@ def _decision_lines(view: DecisionsReplay) -> Iterator[str]:
         yield f"{fmt.count(view.asked, 'decision')}, all identical, {seconds}"
 
 
-def _action_text(action: Action | None) -> str:
+def _action_text(action: Action | TasksChanged | None) -> str:
     if action is None:
         return "nothing more"
+    if isinstance(action, TasksChanged):
+        return one_line(describe(action)[1], NAME_CELLS)
     if isinstance(action, Evaluate):
         attempt = f", attempt {action.attempt + 1}" if action.attempt else ""
         return f"evaluate agent {action.agent} on {one_line(action.task, NAME_CELLS)}{attempt}"

@@ -9,9 +9,10 @@ from dgm.views.values import SIGNIFICANT, DeltaView, TallyView, UsageView
 
 if TYPE_CHECKING:
     from dgm.views.agents import AgentRow
+    from dgm.views.run import CurriculumView
 
 DASH = "–"
-BEST = "★"
+BEST, FRONT = "★", "◇"
 BAR_CELLS = 8
 FLAG = "⚑"
 """Mark of misconduct."""
@@ -183,3 +184,9 @@ def use_of_limit(name: str, used: float, limit: float) -> str:
             return f"{duration(used)} of {duration(limit)}"
         case _:
             return f"{used:,.0f} of {limit:,.0f} {name}"
+
+
+def curriculum(view: "CurriculumView") -> str:
+    """Return how many search tasks are in each state of a curriculum."""
+    counts = f"{len(view.active)} active, {len(view.pool)} in the pool, {len(view.retired)} retired"
+    return f"{counts}; plain rates of agents do not compare" if view.changes > 1 else counts

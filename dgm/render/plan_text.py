@@ -20,9 +20,10 @@ _BASIS = {
 def render_plan(view: PlanView) -> RenderableType:
     """Return what the budget buys, whether the seed leaves room, and what the tasks can show."""
     facts = Facts()
+    active = "" if view.active_tasks == view.search_tasks else f"{view.active_tasks} at first of "
     facts.add(
         "plan",
-        f"{one_line(view.model, 80)} on {one_line(view.benchmark, 80)} ({view.search_tasks} search tasks)",
+        f"{one_line(view.model, 80)} on {one_line(view.benchmark, 80)} ({active}{view.search_tasks} search tasks)",
     )
     bound = "" if view.evaluation_at_most_usd == 0 else f"; at most {fmt.money(view.evaluation_at_most_usd)}"
     facts.add("evaluation", f"{_cost(view.evaluation, 'evaluation')}{bound}")

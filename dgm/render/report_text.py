@@ -20,6 +20,8 @@ from dgm.views.values import TallyView, UsageView
 
 SHOWN = 3
 """Maximum number of operators, models and task groups that a terminal shows."""
+SHOWN_ON_FRONT = 6
+"""Maximum number of agents of the front whose means are shown."""
 KINDS = 8
 """Maximum number of stages or aims that are named."""
 FEW_PAIRS = 6
@@ -64,6 +66,8 @@ def gain_text(view: ReportView) -> str:
         return (
             f"{_points(holdout.difference.mean)} points on the holdout tasks, {_interval(holdout.difference)}"
         )
+    if view.curriculum and view.curriculum.changes > 1:
+        return "not known without the holdout tasks: the agents met different search tasks"
     if not best.n or not seed.n:
         return "not known: the seed or the best agent has no verdict on the search tasks yet"
     both = f"{fmt.interval(best.interval)} against {fmt.interval(seed.interval)}"
@@ -229,6 +233,8 @@ def _search_rows(view: ReportView) -> Iterator[tuple[str, Text]]:
         if agent.best:
             text.append(f"  {fmt.BEST} lower bound {agent.lower_bound:.2f}{flatter}")
         yield name, text
+    if view.curriculum:
+        yield "", Text(fmt.curriculum(view.curriculum))
     if chosen := view.chosen if best.agent != SEED else None:
         corrected = f"{chosen.rate:.0%} is {chosen.corrected_rate:.0%} if corrected for the choice"
         yield "", Text(f"{corrected} among {chosen.evaluated} agents")
@@ -273,6 +279,8 @@ def _operator_rows(view: ReportView) -> Iterator[tuple[str, Text]]:
         yield "promotion", Text(fmt.promotions(view.promotions))
     if text := cheapest_text(view.cheapest):
         yield "cheapest", Text(text)
+    for number, sentence in enumerate(objective_sentences(view)):
+        yield "" if number else "objective", Text(sentence)
     for number, line in enumerate(view.operators[:SHOWN]):
         yield "" if number else "operators", Text(f"{one_line(line.operator, 24)}: {operator_text(line)}")
     if len(view.operators) > SHOWN:
@@ -292,6 +300,33 @@ def cheapest_text(view: CheapestView) -> str:
     if view.shown:
         return f"{facts} and is not worse: {bound}, {margin}"
     return f"{facts}, but is not shown to be not worse: {bound}, {margin}"
+
+
+def objective_sentences(view: ReportView) -> Iterator[str]:
+    """Yield the front, the agent with the highest weighted sum, and the means of both, of the seed and of the best."""
+    if (objective := view.objective) is None:
+        return
+    agents = {each.agent: each for each in objective.agents}
+    front = [each.agent for each in objective.agents if each.front]
+    if objective.front:
+        yield f"{fmt.FRONT} on the front of {', '.join(objective.front)}: {_agents_text(front)}"
+    if objective.leading is not None:
+        weights = " ".join(f"{weight:+g} {name}" for name, weight in objective.weights.items())
+        yield f"agent {objective.leading} has the highest mean of {weights}"
+    for agent in dict.fromkeys(
+        (view.seed_agent.agent, view.best.agent, *front[:SHOWN_ON_FRONT], objective.leading)
+    ):
+        if agent in agents:
+            means = ", ".join(f"{name} {_mean(value)}" for name, value in agents[agent].means.items())
+            yield f"agent {agent}: {means} ({fmt.count(agents[agent].tasks, 'task')})"
+
+
+def _mean(value: float) -> str:
+    return fmt.short_number(value) if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def _agents_text(agents: Sequence[int]) -> str:
+    return f"agents {', '.join(map(str, agents))}" if agents else "no agent with enough verdicts yet"
 
 
 def probes_text(view: ReportView) -> Text:

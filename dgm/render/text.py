@@ -94,6 +94,8 @@ def render_run(view: RunView) -> RenderableType:
     if view.waiting:
         children = fmt.count(view.waiting, "child waits", "children wait")
         facts.add("waiting", f"{children} for you: dgm approve {one_line(view.run, 120)}", "yellow")
+    if view.curriculum:
+        facts.add("tasks", fmt.curriculum(view.curriculum))
     dead = ", ".join(f"{times} {one_line(stage, 40)}" for stage, times in view.stillborn.items())
     facts.add("agents", f"{view.agents}" + (f"; stillborn: {dead}" if dead else ""))
     if view.findings:
@@ -409,6 +411,11 @@ def render_tree(view: TreeView, width: int | None = None) -> Iterator[Text]:
         best = view.agents[view.best]
         yield Text.assemble((f"{fmt.BEST} best  ", "bold yellow"), agent_summary(best))
         yield Text(f"  {fmt.BEST_MEANS}", "dim")
+    if any(row.front for row in view.agents):
+        yield Text(
+            f"{fmt.FRONT} on the Pareto front: no agent is better in one of its metrics and not worse in any",
+            "dim",
+        )
     if view.promotions:
         yield Text(f"promotion  {fmt.promotions(view.promotions)}")
 
@@ -456,7 +463,8 @@ def marks(row: AgentRow) -> Text:
     """Return the marks behind an agent's number: the best one's star, and its state."""
     state = fmt.STATE_MARKS[row.state]
     return Text.assemble(
-        (fmt.BEST if row.best else "", "bold yellow"), (state, "dim" if state == "†" else "yellow")
+        ((fmt.BEST if row.best else "") + (fmt.FRONT if row.front else ""), "bold yellow"),
+        (state, "dim" if state == "†" else "yellow"),
     )
 
 

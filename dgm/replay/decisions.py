@@ -6,14 +6,15 @@ from dataclasses import dataclass
 
 from dgm import assemble
 from dgm.analysis.budgets import Reason, has_evaluation_room
-from dgm.archive.events import ActionStarted, Recorded, RunStopped
+from dgm.archive.events import ActionStarted, Recorded, RunStopped, TasksChanged
 from dgm.archive.run import Run, RunKind
 from dgm.archive.tree import PROMOTION_EVENTS, Tree
-from dgm.config import Settings
+from dgm.config import CurriculumSettings, Settings
 from dgm.domain import Action, ActionId, Evaluate
 from dgm.errors import Hint, UserError
 from dgm.evaluation.control import HoldoutSchedule
 from dgm.evaluation.schedule import Schedule, find_entered, first_attempts
+from dgm.policies.curriculum import choose_tasks
 from dgm.policies.registry import open_policy
 from dgm.protocols import Needs, Policy
 from dgm.search.loop import decision_stream
@@ -28,10 +29,10 @@ class Decision:
     seq: int
     """Number of the event that the question led to."""
     action: ActionId
-    did: Action | None
-    """The run's action; None if the run ended because nothing was left to do."""
-    says: Action | None
-    """The policy's answer now; None if it would wait or end."""
+    did: Action | TasksChanged | None
+    """The run's action, or its change of the tasks; None if the run ended because nothing was left to do."""
+    says: Action | TasksChanged | None
+    """The answer now; None if the policy would wait or end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,8 @@ def replay_decisions(
 ) -> Decisions:
     """Ask ``policy`` again what to do, once for each fresh start and for an end with nothing left to do.
 
+    Each change of a curriculum's tasks is a question, too.
+
     A repeated action was the loop's choice, so it is no question. A policy that said to wait left no event.
     Later questions are asked on the tree of the log, whatever the earlier answers.
 
@@ -105,17 +108,19 @@ def replay_decisions(
     """
     began = time.monotonic()
     tree, controller = Tree(), RunController(run, settings, needs)
+    rule = settings.curriculum if run.kind is RunKind.SEARCH else CurriculumSettings()
     asked = differing = 0
     first: Decision | None = None
     for recorded in run.store.read():
         question = _recorded_question(tree, recorded)
         if question is not None:
             action, did = question
+            says: Action | TasksChanged | None = None
             # As in ``Search``: nothing is asked if the budget has no room for one more evaluation.
-            has_room = has_evaluation_room(tree)
-            says = policy.next(tree, decision_stream(settings.seed, action)) if has_room else None
-            if says is not None:
-                says = controller.with_evidence(action, says, tree)
+            if has_evaluation_room(tree) and (says := choose_tasks(tree, rule, settings.seed)) is None:
+                says = policy.next(tree, decision_stream(settings.seed, action))
+                if says is not None:
+                    says = controller.with_evidence(action, says, tree)
             asked += 1
             if says != did:
                 differing += 1
@@ -126,8 +131,12 @@ def replay_decisions(
     return Decisions(asked, differing, first, time.monotonic() - began)
 
 
-def _recorded_question(tree: Tree, recorded: Recorded) -> tuple[ActionId, Action | None] | None:
+def _recorded_question(
+    tree: Tree, recorded: Recorded
+) -> tuple[ActionId, Action | TasksChanged | None] | None:
     match recorded.event:
+        case TasksChanged() as change:
+            return tree.next_action, change
         case ActionStarted(action, what, again=False):
             return action, what
         case RunStopped(reason) if reason == Reason.NOTHING_LEFT.value:

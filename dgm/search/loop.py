@@ -36,6 +36,7 @@ from dgm.archive.events import (
     RunPaused,
     RunStopped,
     TaskGraded,
+    TasksChanged,
 )
 from dgm.archive.live import read_stop_request
 from dgm.archive.run import Run
@@ -276,6 +277,8 @@ class LoopHooks:
     """Interval, in seconds, between looks for a person's answer about a waiting child."""
     goals: Goals | None = None
     """The goals beside the budget; None: there are none."""
+    change_tasks: Callable[[Tree], TasksChanged | None] = lambda _: None
+    """Says which change of the active tasks is due before a decision."""
     open_watch: Callable[[], StandstillWatch] | None = StandstillWatch
     """Opens the watch for time in which dgm itself stood still; None: time is simulated."""
 
@@ -302,7 +305,7 @@ class Search:
         self._retry = Backoff(settings.limits.failures_in_a_row, settings.limits.tries, around.clock)
         self._supply = around.supply
         self._now, self._answers_s = around.now, around.answers_s
-        self._goals = around.goals
+        self._goals, self._change_tasks = around.goals, around.change_tasks
         self._watch = around.open_watch() if around.open_watch else None
         self._last_at = around.now()
         """Time of the last event, in Unix seconds."""
@@ -392,7 +395,7 @@ class Search:
         if self._no_budget_for_expansion:
             return Ending(Reason.GOAL, NO_ROOM.format(budget=self._controller.tree.budget))
         tree = self._controller.tree
-        if min(tree.tried_count) < len(tree.tasks):
+        if max(tree.untried_count) > 0:
             return Ending(Reason.NOTHING_LEFT, f"the policy {self._policy.name} names nothing more to do")
         childless = "" if fertile(tree).any() else ", and none may have a child any more"
         return Ending(Reason.NOTHING_LEFT, f"every agent has tried every task{childless}")
@@ -495,6 +498,8 @@ class Search:
         action = tree.next_action
         wanted, self._no_budget_for_expansion = None, False
         if has_evaluation_room(tree):
+            if (change := self._change_tasks(tree)) is not None:
+                self._append(change)
             self._show_events()
             wanted = self._policy.next(tree, decision_stream(self._settings.seed, action))
             if wanted is not None:
@@ -618,8 +623,9 @@ def validate_action(policy: str, tree: Tree, wanted: object) -> None:
             agents = parents
         case Evaluate(agent, task, attempt):
             fault, agents = "", (agent,)
-            if task not in tree.tasks:
-                fault = f"the task '{task}', which the benchmark does not have"
+            if task not in tree.active:
+                why = "is not active now" if task in tree.tasks else "the benchmark does not have"
+                fault = f"the task '{task}', which {why}"
             elif attempt == 0 and 0 <= agent < len(tree.agents) and task in tree.tried(agent):
                 fault = f"task {task} of agent {agent} again"
         case _:

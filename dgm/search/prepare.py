@@ -113,15 +113,16 @@ def choose_evidence(
     chosen_failed = {parents_own[number].task for number in chosen}
     partners = tuple(agent for agent in what.group if agent not in what.parents)
     for agent in partners:
-        chosen |= _sample_past(read_honest(run, agent, action)[0], settings.evidence, rng)
+        past[agent] = read_honest(run, agent, action)[0]
+        chosen |= _sample_past(past[agent], settings.evidence, rng)
     shown = _choose_shown(tree, (*what.parents, *partners), needs, settings.evidence)
     what = structs.replace(what, shown=(*partners, *shown))
     failed = _find_failed_tasks(tree, what.parents[0])
-    chosen_failed &= failed
+    wanted = [chosen_failed & failed, failed, *([set(tree.tasks)] if needs.successes else [])]
     for agent in (*what.parents[1:], *what.shown):
         if agent not in past:
             past[agent] = read_honest(run, agent, action)[0]
-        chosen.update(_sample_cases(past[agent], (chosen_failed, failed), rng))
+        chosen.update(_sample_cases(past[agent], wanted, rng))
     if needs.attempts:
         chosen.update(_choose_attempts(past, what.parents[0], needs.attempts, rng))
     if not what.aim and set(needs.aims) <= set(ENTRIES):
@@ -160,7 +161,7 @@ def _choose_shown(
     """Return the nearest ancestors, the nearest first, then others."""
     line = {ancestor for parent in parents for ancestor in tree.ancestors(parent)}
     line -= {*parents} | tree.flagged
-    nearest = heapq.nlargest(settings.ancestors, line)
+    nearest = heapq.nlargest(max(settings.ancestors, needs.ancestors), line)
     tried = [agent.id for agent in tree.agents if tree.own(agent.id).n]
     excluded = {*parents, *nearest} | tree.flagged
     if needs.overview:
@@ -209,11 +210,11 @@ def _find_failed_tasks(tree: Tree, agent: AgentId) -> set[TaskId]:
 
 
 def _sample_cases(evaluations: Evaluations, wanted: Sequence[set[TaskId]], rng: Random) -> list[ActionId]:
-    """Return cases of another agent: tasks that it resolved and the first parent failed, then any others.
+    """Return cases of another agent: wanted tasks that it resolved, then any others.
 
     Args:
         evaluations: of the agent.
-        wanted: sets of the parent's failed tasks; the first one counts of which the agent resolved a task.
+        wanted: sets of tasks; the first one counts of which the agent resolved a task.
         rng: the random stream.
     """
     solved: list[ActionId] = []

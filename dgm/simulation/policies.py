@@ -1,7 +1,8 @@
 """Policies as a study names them, and the oracle, a policy that knows the truth.
 
-``lineage+gate=hgm`` is ``lineage`` with the gate of ``hgm``; every setting of ``[policy]`` can stand after a ``+``. In
-the family ``operators`` the text also says which operators make children:
+``lineage+gate=hgm`` is ``lineage`` with the gate of ``hgm``; every setting of ``[policy]`` can stand after a ``+``, and
+those of the curriculum: ``hgm+curriculum.start=20``. In the family ``operators`` the text also says which operators
+make children:
 
 - ``hgm+operators.choice=bandit`` chooses among all operators by the worth of their children.
 - ``hgm+operators.weights.invent=3`` takes one operator more often than the others.
@@ -12,7 +13,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from dgm.archive.tree import Tree
-from dgm.config import Settings, resolve
+from dgm.config import CurriculumSettings, Settings, resolve
 from dgm.domain import AgentId
 from dgm.errors import UserError
 from dgm.policies.hgm import chance
@@ -47,6 +48,11 @@ def open_contender(text: str, world: World) -> tuple[Policy, Callable[[Tree], Ag
     if world.family != OPERATORS:
         settings = Settings(policy=settings.policy)
     return open_policy(settings, NEEDS), lambda tree: best_agent(settings.policy, tree)
+
+
+def curriculum_of(text: str) -> CurriculumSettings:
+    """Return the curriculum that the text asks for; by default there is none."""
+    return CurriculumSettings() if text == ORACLE else contender_settings(text).curriculum
 
 
 def check_policy(text: str, family: str) -> None:
@@ -107,6 +113,8 @@ def _check_operators(names: Sequence[str]) -> None:
 
 def _qualified(change: str) -> str:
     """Return the change with its key spelled the way it is in settings files."""
+    if _key(change).startswith("curriculum."):
+        return change
     if not _is_about_operators(change):
         return f"policy.{change}"
     if not _key(change).startswith(("operators.choice", "operators.weights.")):

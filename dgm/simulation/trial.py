@@ -4,17 +4,19 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 from dgm.archive.events import ActionLost, ActionStarted, Recorded, RunStarted
 from dgm.archive.tree import Tree
 from dgm.config import LimitSettings, Settings
 from dgm.domain import SEED, ActionId, AgentId, Born, Budget
+from dgm.policies.curriculum import choose_tasks
 from dgm.protocols import Policy
 from dgm.search.loop import LoopHooks, Search
 from dgm.simulation import virtual
 from dgm.simulation.families import OPERATORS
-from dgm.simulation.policies import open_contender
+from dgm.simulation.policies import curriculum_of, open_contender
 from dgm.simulation.virtual import Memory, SimulatedWorker, key_as_commit
 from dgm.simulation.world import World, mean_evaluation_s, open_world
 
@@ -148,7 +150,8 @@ def perform(trial: Trial, policy: Policy | None = None) -> Result:
         born = Born((), SEED_OPERATOR, key_as_commit(world.root(), ()), "")
         memory.append(memory.birth(ActionId(0), born))
         watcher = Watcher(trial, tree, lambda: score(recommend(tree)))
-        hooks = LoopHooks(watcher, clock=virtual.clock, open_watch=None)
+        changes = partial(choose_tasks, rule=curriculum_of(trial.policy), seed=trial.seed)
+        hooks = LoopHooks(watcher, clock=virtual.clock, change_tasks=changes, open_watch=None)
         start = virtual.clock()
         over = await Search(memory, policy, worker, settings, hooks).go()
         recommended = recommend(tree)

@@ -62,8 +62,9 @@ class BackgroundReader:
         self._closing = False
         self._inode = _read_inode(folder)
         self._state = ""
-        self._facts: list[tuple[Tally, Tally, tuple[float, int], int, AgentState | None]] = []
-        """By agent: its own tally, that of its clade, the clade's gain, the number of its children, and its state."""
+        self._facts: list[tuple[Tally, Tally, tuple[float, int], int, AgentState | None, bool]] = []
+        """By agent: its own tally, that of its clade, the clade's gain, the number of its children, its state, and
+        whether it is on the front."""
         sys.setswitchinterval(_SWITCH_S)
         self._thread = threading.Thread(target=self._work, name="run-reader", daemon=True)
         self._thread.start()
@@ -155,6 +156,7 @@ class BackgroundReader:
                     tree.clade_gain(agent.id),
                     len(tree.children(agent.id)),
                     states.get(agent.id),
+                    agent.id in tree.front,
                 )
                 for agent in tree.agents
             ]

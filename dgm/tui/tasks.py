@@ -96,7 +96,12 @@ class TasksPane(Pane):
                     safe.one_line(row.task, 80),
                     f"{row.tally.resolved} of {row.tally.n}" if row.tally.n else fmt.DASH,
                     Text(fmt.bar(row.tally.rate) if row.tally.n else "", "green"),
-                    fmt.interval(row.tally.interval) if row.tally.n else "",
+                    " ".join(
+                        (
+                            fmt.interval(row.tally.interval) if row.tally.n else "",
+                            "" if row.state == "active" else row.state,
+                        )
+                    ).strip(),
                 )
                 for row in rows
             }

@@ -265,6 +265,7 @@ class AgentTree(Tree[int]):
         """Return the marks behind an agent's number."""
         stars = f"{' ★' * (row.agent == self.best)}{' ◆' * (row.agent in self.marked)}"
         flag = f" {fmt.FLAG}{row.findings}" if row.findings else ""
+        stars += f" {fmt.FRONT}" * row.front
         state = f" {fmt.STATE_MARKS[row.state]}".rstrip()
         return Text.assemble((stars, "bold yellow"), (state, "yellow"), (flag, "red"))
 

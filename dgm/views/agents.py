@@ -68,6 +68,8 @@ class AgentRow(View):
     state: AgentState
     best: bool
     """Whether the policy recommends it."""
+    front: bool = False
+    """Whether it is on the Pareto front of ``objective.front``."""
     findings: int = 0
     """Findings against it: in its evaluations, in its edit, and in its work on its children."""
     clade_findings: int = 0
@@ -113,6 +115,7 @@ class AgentRow(View):
             "delta": DeltaView.between(tree, agent.parents[0], agent.id) if agent.parents else None,
             "state": states.get(agent.id, AgentState.IDLE),
             "best": agent.id == best,
+            "front": agent.id in tree.front,
             "findings": int(tree.own_findings[agent.id]),
             "clade_findings": int(tree.clade_findings[agent.id]),
             "kept": promises.resolved,

@@ -26,6 +26,7 @@ from dgm.archive.events import (
     RunStarted,
     RunStopped,
     TaskGraded,
+    TasksChanged,
     VerdictWithdrawn,
     action_of,
     kind_of,
@@ -150,6 +151,10 @@ def _describe_session(event: Event, at: float) -> tuple[Level, str]:
             return Level.INFO, f"a person said of agent {agent}: {text}"
         case RunStarted(resumed=resumed):
             return Level.INFO, "the run was resumed" if resumed else "the run started"
+        case TasksChanged(drawn, solved, unsolved):
+            left = [f"retired {', '.join(solved)} (all recent agents resolve it)"] if solved else []
+            left += [f"put back {', '.join(unsolved)} (no recent agent resolves it)"] if unsolved else []
+            return Level.INFO, "; ".join([f"tasks drawn: {', '.join(drawn)}", *left])
         case RunChanged(settings):
             return Level.WARNING, f"settings changed: {', '.join(format_assignments(settings))}"
         case RunPaused(reason):

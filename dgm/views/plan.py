@@ -92,7 +92,7 @@ class NoiseView(View):
     """Pairs of verdicts of the seed on one task."""
     differing: int
     rate_spread: float
-    """Standard deviation of the difference between two identical runs' pass rates over the search tasks."""
+    """Standard deviation of the difference between two identical runs' pass rates over the active tasks."""
 
 
 class PlanView(View):
@@ -103,6 +103,8 @@ class PlanView(View):
     model: str
     """The model that works on tasks."""
     search_tasks: int
+    active_tasks: int
+    """Search tasks that the run begins with; fewer than ``search_tasks`` with a curriculum."""
     evaluation: CostEstimate | None
     """None if no earlier run tells."""
     expansion: CostEstimate | None
@@ -163,7 +165,8 @@ class PlanView(View):
             else 0.0
         )
         tasks = [task.id for task in parts.benchmark.tasks(Split.SEARCH)]
-        noise = past.noise(len(tasks))
+        active = settings.curriculum.start or len(tasks)
+        noise = past.noise(active)
         first_level = promotion_level(rules.alpha, 1, 0, rules.candidates)
         lost = noise.differing / noise.pairs / 2 if noise else LOST_BY_CHANCE
         return cls(
@@ -171,6 +174,7 @@ class PlanView(View):
             version=parts.benchmark.version,
             model=roles["solve"],
             search_tasks=len(tasks),
+            active_tasks=active,
             evaluation=evaluation,
             expansion=expansion,
             evaluation_at_most_usd=at_most,

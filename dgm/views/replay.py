@@ -8,6 +8,7 @@ from msgspec import structs
 from pydantic import InstanceOf, PlainSerializer
 
 from dgm.analysis.budgets import Ending, Reason
+from dgm.archive.events import TasksChanged
 from dgm.archive.run import Run
 from dgm.domain import Action, AgentId, Evaluate, Expand, TaskId, Verdict
 from dgm.evaluation.schedule import compare_verdicts
@@ -20,12 +21,13 @@ from dgm.views.values import UsageView, View
 FAILURES = (Match.DIFFERENT, Match.NOT_PERFORMED)
 
 
-def _action_fields(action: Action | None) -> dict[str, Any] | None:
+def _action_fields(action: Action | TasksChanged | None) -> dict[str, Any] | None:
     return None if action is None else count_attempts_from_1(structs.asdict(action))
 
 
 ActionField = Annotated[
-    InstanceOf[Expand] | InstanceOf[Evaluate] | None, PlainSerializer(_action_fields, dict[str, Any] | None)
+    InstanceOf[Expand] | InstanceOf[Evaluate] | InstanceOf[TasksChanged] | None,
+    PlainSerializer(_action_fields, dict[str, Any] | None),
 ]
 
 
@@ -36,9 +38,9 @@ class DecisionView(View):
     """Number of the event that the question led to."""
     action: int
     did: ActionField
-    """The run's action; None if the run ended because nothing was left to do."""
+    """The run's action, or its change of the tasks; None if the run ended because nothing was left to do."""
     says: ActionField
-    """The policy's answer now; None if it would wait or end."""
+    """The answer now; None if it would wait or end."""
 
 
 class DecisionsReplay(View):

@@ -32,10 +32,11 @@ from dgm.views.best_line import (
 from dgm.views.conduct import DriftView
 from dgm.views.curve import CurvePoint, compute_curve
 from dgm.views.holdout import Answer, HoldoutView, holdout_exists, read_holdout
-from dgm.views.objective import CheapestView
+from dgm.views.objective import CheapestView, ObjectiveView
 from dgm.views.probes import AgentProbesView
 from dgm.views.promotion import PromotionsView
 from dgm.views.run import (
+    CurriculumView,
     DeadEndView,
     FailuresView,
     changes_of,
@@ -192,6 +193,8 @@ class ReportView(View):
     resolved: int
     tasks: int
     """Number of search tasks."""
+    curriculum: CurriculumView | None = None
+    """The search tasks by their state; None without a curriculum."""
     running: int
     """Actions under way, or cut off if no process writes the run."""
     budget_usd: float | None
@@ -205,12 +208,14 @@ class ReportView(View):
     highest: AgentRow | None
     """The agent with the highest plain rate; None if that is the best agent."""
     chosen: ChosenView | None
-    """None if there was no choice."""
+    """None if there was no choice, or the rates do not compare because a curriculum changed the tasks."""
     holdout: HoldoutView | None
     """None if the best agent was not evaluated on the holdout tasks."""
     promotions: PromotionsView | None
     """None before the first round of promotion."""
     cheapest: CheapestView
+    objective: ObjectiveView | None
+    """None where agents are compared by resolved tasks alone."""
     probes: AgentProbesView
     """State of the best agent's probes."""
     ending: EndingView | None = None
@@ -282,6 +287,7 @@ class ReportView(View):
             evaluations=tree.evaluations,
             resolved=graded.resolved,
             tasks=len(tree.tasks),
+            curriculum=CurriculumView.load(tree),
             running=len(tree.pending),
             budget_usd=tree.budget.usd,
             answer=holdout.answer if holdout else Answer.NOT_EXAMINED,
@@ -294,6 +300,7 @@ class ReportView(View):
             holdout=holdout,
             promotions=PromotionsView.load(run),
             cheapest=CheapestView.load(run, best),
+            objective=ObjectiveView.load(run),
             probes=AgentProbesView.load(run, tree.agents[best]),
             spend=_read_spend(run),
             operators=read_operators(run),
@@ -343,7 +350,7 @@ def _correct_rate(tree: Tree, best: AgentId) -> ChosenView | None:
     """Correct the rate for the choice; ``dgm.stats.best_of_many`` states the assumptions."""
     tallies = [tree.own(agent.id) for agent in tree.agents]
     evaluated = sum(tally.n > 0 for tally in tallies)
-    if not tallies[best].n or evaluated < 2:
+    if not tallies[best].n or evaluated < 2 or tree.curriculum.changes > 1:
         return None
     corrected = best_of_many(tallies[best], tallies)
     return ChosenView(agent=best, evaluated=evaluated, rate=tallies[best].rate, corrected_rate=corrected)

@@ -206,6 +206,27 @@ class FailuresView(View):
         )
 
 
+class CurriculumView(View):
+    """The search tasks of a run with a curriculum, by their state now."""
+
+    active: tuple[str, ...]
+    """Tasks that agents are evaluated on."""
+    pool: tuple[str, ...]
+    """Tasks that may be drawn; those that were put back come last."""
+    retired: tuple[str, ...]
+    """Tasks that the recent agents all resolved when they were retired."""
+    changes: int
+    """Number of changes, the first draw included."""
+
+    @classmethod
+    def load(cls, tree: Tree) -> Self | None:
+        """Return the tasks of a run; None without a curriculum."""
+        state = tree.curriculum
+        if not state.changes:
+            return None
+        return cls(active=state.active, pool=state.pool, retired=state.retired, changes=state.changes)
+
+
 class RunView(View):
     """A run at one moment."""
 
@@ -231,6 +252,8 @@ class RunView(View):
     offline: bool
     """Whether a model is the offline one: a repair program, so that scores are a demonstration."""
     agents: int
+    curriculum: CurriculumView | None = None
+    """The search tasks by their state; None without a curriculum."""
     stillborn: dict[str, int]
     """Expansions without a child, by the stage that failed."""
     dead_end: DeadEndView | None
@@ -357,6 +380,7 @@ class RunReader:
             workers=settings["workers"],
             offline="offline" in models.values(),
             agents=len(tree.agents),
+            curriculum=CurriculumView.load(tree),
             stillborn=dict(sorted(tree.stillborn.items())),
             dead_end=view_dead_end(run),
             evaluations=EvaluationCounts(
@@ -422,10 +446,11 @@ class RunReader:
 def find_highest(tree: Tree, best: AgentId | None) -> AgentId | None:
     """Return the agent with the highest rate; None if that is the best one, or no agent was evaluated.
 
-    Ties go to the agent with more verdicts, then to the older one.
+    None, too, once a curriculum changed the tasks: plain rates do not compare then. Ties go to the agent with more
+    verdicts, then to the older one.
     """
     rated = [(tally.rate, tally.n, -agent.id) for agent in tree.agents if (tally := tree.own(agent.id)).n]
-    if not rated or best is None:
+    if not rated or best is None or tree.curriculum.changes > 1:
         return None
     rate, _, agent = max(rated)
     return None if -agent == best or rate <= tree.own(best).rate else AgentId(-agent)

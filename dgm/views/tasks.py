@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Mapping, Sequence
-from typing import Self
+from typing import Literal, Self
 
 from dgm.analysis.accounts import read_usage
 from dgm.archive.conversations import ConversationBuilder, Prompts, Thread
@@ -173,6 +173,8 @@ class TaskRow(View):
     task: str
     tally: TallyView
     """First attempts of all agents."""
+    state: Literal["active", "pool", "retired"] = "active"
+    """Its state in a curriculum; without one all tasks are active."""
 
 
 def list_tasks(run: Run) -> Sequence[TaskRow]:
@@ -182,7 +184,12 @@ def list_tasks(run: Run) -> Sequence[TaskRow]:
         for task, verdict in run.tree.verdicts(agent.id).items():
             if verdict is not None:
                 counts.setdefault(task, [0, 0])[verdict is not Verdict.RESOLVED] += 1
-    return [TaskRow(task=task, tally=TallyView.of(Tally(*pair))) for task, pair in counts.items()]
+    idle: dict[TaskId, Literal["pool", "retired"]] = dict.fromkeys(run.tree.curriculum.pool, "pool")
+    idle |= dict.fromkeys(run.tree.curriculum.retired, "retired")
+    return [
+        TaskRow(task=task, tally=TallyView.of(Tally(*pair)), state=idle.get(task, "active"))
+        for task, pair in counts.items()
+    ]
 
 
 def _view_thread(thread: Thread, calls: Mapping[int, ModelCalled]) -> ThreadView:

@@ -62,4 +62,4 @@ def apply_conduct(grade: Grade, findings: Findings, on_misconduct: OnMisconduct)
         return grade
     first = together[0]
     reason = f"{REASON}{first.kind}: {first.detail}; {grade.reason}"
-    return replace(grade, verdict=Verdict.UNRESOLVED, reason=reason, score=0.0)
+    return replace(grade, verdict=Verdict.UNRESOLVED, reason=reason, score=0.0, metrics=())

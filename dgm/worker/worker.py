@@ -289,7 +289,7 @@ async def evaluate(worker: Worker, action: ActionId, what: Evaluate) -> Evaluati
         grade = Grade(Verdict.INVALID, str(error), 0.0)
     cost = Cost(worker.usage(action), time.monotonic() - began, traces)
     graded = (what.agent, what.task, what.attempt, grade.verdict, grade.reason, grade.score)
-    return Evaluation(*graded, cost, grade.findings)
+    return Evaluation(*graded, cost, grade.findings, grade.metrics)
 
 
 async def attempt_task(

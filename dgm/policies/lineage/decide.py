@@ -246,13 +246,13 @@ class Outlook:
         It is the oldest agent without a result and without one on its way. Else it is a first child that has solved
         nothing so far, until three tries of it have a result or are under way.
         """
-        if not self._tree.tasks:
+        if not self._tree.active:
             return None
         tried = np.array(self._tree.tried_count)
         free = ~self._probed & (tried == 0)
         if free.any():
             return AgentId(int(np.argmax(free)))
-        limit = min(CALIBRATION, len(self._tree.tasks))
+        limit = min(CALIBRATION, len(self._tree.active))
         return next((agent for agent in self._undecided if tried[agent] < limit), None)
 
     @cached_property
@@ -298,7 +298,7 @@ class Outlook:
     def choose_task(self, agent: AgentId, rng: Random) -> TaskId:
         """Return an untried task that teaches much; a random factor keeps agents from all meeting the same tasks."""
         tried = self._tree.tried(agent)
-        tasks = [task for task in self._tree.tasks if task not in tried]
+        tasks = [task for task in self._tree.active if task not in tried]
         jitter = np.array([rng.uniform(*TASK_JITTER) for _ in tasks])
         return tasks[int(np.argmax(self.task_worth(agent, tasks) * jitter))]
 
@@ -318,7 +318,7 @@ class Outlook:
             if asked.any():
                 return np.where(asked, p, 0.0)
         w = p * (1.0 - p)
-        share = evidence.uses[numbers] / (len(evidence) + len(self._tree.tasks))
+        share = evidence.uses[numbers] / (len(evidence) + len(self._tree.active))
         informative = w / (1.0 + w * evidence.difficulty_variances[numbers])
         worth: Array = informative / (1.0 + (share / TASK_SHARE) ** TASK_SHARE_POWER)
         return worth
@@ -330,7 +330,7 @@ class Outlook:
         The rival is the best agent, or the second best for the best itself. An evaluation is worth something if the two
         may change places.
         """
-        left = np.array(self._tree.tried_count) < len(self._tree.tasks)
+        left = np.array(self._tree.untried_count) > 0
         apart = -np.abs(self._standing - self._rivals)[left, None]
         gain = expected_improvement(apart, learned_spread(self._tt[left, None], PROBES)) / PROBES
         worth = np.full(len(left), -1.0)

@@ -59,6 +59,7 @@ def write_figures(view: ReportView | ComparisonView, folder: Path) -> Sequence[P
             "tree": draw_tree(view),
             "operators": draw_operators(view),
             "drift": draw_drift(view),
+            "front": draw_front(view),
             "matrix": draw_matrix(view),
         }
         files = {f"{name}.svg": drawing.file(about) for name, drawing in drawings.items() if drawing}
@@ -200,6 +201,77 @@ def draw_drift(view: ReportView) -> Drawing | None:
         if len(steps) <= 24 or step in (steps[0], steps[-1]):
             drawing.text(x, drawing.height - 8, str(step.agent), "soft", 9, "middle")
     return drawing
+
+
+def draw_front(view: ReportView) -> Drawing | None:
+    """Draw each agent's means of the front's first two metrics, and the front; None without a front."""
+    objective = view.objective
+    if objective is None or len(objective.front) < 2:
+        return None
+    up, right = objective.front[:2]
+    shown = [each for each in objective.agents if {up, right} <= each.means.keys()]
+    if not shown:
+        return None
+    drawing = Drawing(f"agents by {up} and {right}", 640, 330)
+    axes = (
+        _Span.of([each.means[right] for each in shown], 80, 610),
+        _Span.of([each.means[up] for each in shown], 270, 20),
+    )
+    for number in range(5):
+        x, y = (axis.start + (axis.end - axis.start) * number / 4 for axis in axes)
+        drawing.line(x, 20, x, 270, "axis" if not number else "grid")
+        drawing.line(80, y, 610, y, "axis" if not number else "grid")
+        drawing.text(x, 288, axes[0].label(number), "soft", 10, "middle")
+        drawing.text(74, y + 4, axes[1].label(number), "soft", 10, "end")
+    for name, x, y, anchor in ((right, 345, 312, "middle"), (up, 80, 12, "middle")):
+        metric = objective.metrics[name]
+        unit = f", {metric.unit}" if metric.unit else ""
+        better = "higher" if metric.higher else "lower"
+        drawing.text(x, y, one_line(f"{name}{unit} ({better} is better)", 60), "soft", 11, anchor)
+    front = sorted((each.means[right], each.means[up]) for each in shown if each.front)
+    path = "L".join(f"{number_text(axes[0].place(x))} {number_text(axes[1].place(y))}" for x, y in front)
+    if len(front) > 1 and len(objective.front) == 2:
+        drawing.add("path", {"class": "lower", "d": f"M{path}", "stroke-width": 1.6})
+    for each in shown:
+        x, y = axes[0].place(each.means[right]), axes[1].place(each.means[up])
+        tip = f"agent {each.agent}, {fmt.count(each.tasks, 'task')}\n" + "\n".join(
+            f"{name} {value:.4g}" for name, value in each.means.items()
+        )
+        kind = {
+            "class": "dot" if each.front else "node none",
+            "cx": x,
+            "cy": y,
+            "r": 5 if each.front else 3.5,
+        }
+        drawing.add("circle", kind, tip=one_line(tip, 400))
+        if each.front or each.agent in (view.seed_agent.agent, view.best.agent):
+            star = f" {fmt.BEST}" if each.agent == view.best.agent else ""
+            drawing.text(
+                x + 8, y - 6, f"{each.agent}{star}", "strong halo" if each.front else "soft halo", 10
+            )
+    return drawing
+
+
+class _Span(NamedTuple):
+    low: float
+    high: float
+    start: float
+    end: float
+
+    @classmethod
+    def of(cls, values: Sequence[float], start: float, end: float) -> "_Span":
+        """Return the axis of values, from one pixel to another, with some room around them."""
+        room = 0.06 * (max(values) - min(values)) or 0.5
+        return cls(min(values) - room, max(values) + room, start, end)
+
+    def place(self, value: float) -> float:
+        """Return the pixel of a value."""
+        return self.start + (self.end - self.start) * (value - self.low) / (self.high - self.low)
+
+    def label(self, quarter: int) -> str:
+        """Return the value at a quarter of the axis."""
+        value = self.low + (self.high - self.low) * quarter / 4
+        return fmt.short_number(value) if abs(value) >= 100 else f"{value:.2g}"
 
 
 def draw_matrix(view: ReportView) -> Drawing | None:

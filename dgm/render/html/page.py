@@ -77,6 +77,7 @@ def render_page(view: ReportView) -> bytes:
         tree=figures.draw_tree(view),
         gains=figures.draw_operators(view),
         drift=figures.draw_drift(view),
+        front=figures.draw_front(view),
         judged=JUDGED,
         excerpt=lambda step: excerpt_diff(step.patch, room, f"{command} {step.agent} --diff"),
     )

@@ -2,11 +2,13 @@
 
 import asyncio
 import itertools
+from functools import partial
 from random import Random
 
 from dgm.archive.events import RunStarted
 from dgm.domain import Born, Budget, Entry, Evaluate, Evaluation, Stillborn, TaskId, Verdict
 from dgm.errors import Infrastructure
+from dgm.policies.curriculum import choose_tasks
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.prepare import RunController
 from tests.support.runs.builder import RunBuilder
@@ -45,7 +47,8 @@ def session(run, policy, settings, worker, **budget):
     if not run.tree.agents:
         RunBuilder(run).bear({"agent.py": Entry(b"seed")}, rationale="")
     ticks = itertools.count(step=100.0)
-    around = LoopHooks(clock=lambda: float(next(ticks)))
+    changes = partial(choose_tasks, rule=settings.curriculum, seed=settings.seed)
+    around = LoopHooks(clock=lambda: float(next(ticks)), change_tasks=changes)
     return asyncio.run(Search(RunController(run, settings), policy, worker, settings, around).go())
 
 

@@ -77,7 +77,7 @@ def test_withdrawn_verdicts_and_second_attempts_do_not_count():
     first.observe(Recorded(1, 0.0, TaskGraded(ActionId(2), again)))
     what = Evaluate(SEED, TaskId("t1"))
     first.observe(Recorded(2, 0.0, VerdictWithdrawn(ActionId(1), 1, what, Verdict.RESOLVED, "")))
-    assert first.mean(SEED, "rate") == (1.0, 1)
+    assert first.means({"rate": 1.0}) == {SEED: (1.0, 1)}
 
 
 def wrong_answers(worlds: int, seed: int) -> float:

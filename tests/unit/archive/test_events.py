@@ -29,6 +29,7 @@ from dgm.archive.events import (
     RunStarted,
     RunStopped,
     TaskGraded,
+    TasksChanged,
     VerdictWithdrawn,
     action_of,
     decode,
@@ -45,7 +46,7 @@ CALL = {"number": 2, "model": "m", "role": "solve"}
 CHILD = {"parents": [0], "commit": COMMIT, "operator": "op", "rationale": "why"}
 COSTS = {"seconds": 1.25, "usage": [1, 20, 3, 0.25], "traces": {"patch": PATCH}}
 GRADED = {"agent": 0, "task": "t", "attempt": 0, "verdict": "resolved", "reason": ""}
-FINDINGS = {"findings": []}
+FINDINGS = {"findings": [], "metrics": []}
 EARLIER = [
     (CallStarted(1, 2, "m", "solve", USAGE), CALL | {"most": [1, 20, 3, 0.25]}),
     (
@@ -109,6 +110,7 @@ LATER = [
     PromotionDecided(1, 2),
     PromotionDecided(1),
     AgentNoted(1, "too slow"),
+    TasksChanged(("a", "b"), ("c",), ("d",)),
 ]
 
 

@@ -147,3 +147,11 @@ def test_the_key_does_not_depend_on_how_deep_the_caller_stands():
     thread.start()
     thread.join()
     assert results == [keys]
+
+
+def test_of_the_file_of_lessons_the_lessons_count_and_not_their_evidence():
+    one, other = "- x\n<!-- evidence: [1] -->\n", "- x\n<!-- evidence: [2] -->\n"
+    assert (
+        key(one, "memory/lessons.md") == key(other, "memory/lessons.md") != key("- y\n", "memory/lessons.md")
+    )
+    assert key(one, "lessons.md") != key(other, "lessons.md")

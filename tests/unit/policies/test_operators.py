@@ -24,6 +24,7 @@ NEEDS = {
     "invent": Needs(archive=4),
     "module": Needs(aims=("loop", "tools", "context")),
     "share": Needs(failures=1, group=2),
+    "distil": Needs(failures=1, successes=1),
 }
 
 
@@ -73,6 +74,14 @@ def test_an_operator_that_cannot_do_it_now_leaves_the_step_to_evaluation(lonely)
     assert all(isinstance(policy.next(lonely.tree, Random(seed)), Evaluate) for seed in range(20))
     lonely.graded(0, [False])
     assert any(isinstance(policy.next(lonely.tree, Random(seed)), Expand) for seed in range(20))
+
+
+def test_an_operator_waits_for_the_first_success_of_anybody(lonely):
+    lonely.graded(0, [False])
+    assert choose("distil", lonely) is None
+    lonely.born(0)
+    lonely.graded(1, [True])
+    assert choose("distil", lonely).parents == (0,)
 
 
 # Several

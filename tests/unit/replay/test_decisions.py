@@ -1,5 +1,6 @@
 """Every decision of a run comes out the same when it is asked again; what was changed is named."""
 
+import dataclasses
 import sqlite3
 from contextlib import closing
 
@@ -8,10 +9,10 @@ from msgspec import structs
 
 from dgm.analysis.budgets import Reason
 from dgm.api.replaying import replay
-from dgm.archive.events import ActionStarted, RunStarted, RunStopped, TaskGraded, encode
+from dgm.archive.events import ActionStarted, RunStarted, RunStopped, TaskGraded, TasksChanged, encode
 from dgm.archive.run import Run
 from dgm.config import Settings
-from dgm.domain import AgentId, Budget, Entry, Evaluate, Expand
+from dgm.domain import AgentId, Budget, Entry, Evaluate, Expand, Verdict
 from dgm.errors import UserError
 from dgm.evaluation.control import HoldoutSchedule
 from dgm.evaluation.schedule import Schedule, enter
@@ -30,6 +31,31 @@ def run(tmp_path):
 
 def starts(run):
     return [item for item in run.store.read() if isinstance(item.event, ActionStarted)]
+
+
+class Hopeless(MadeUp):
+    """Agents resolve the first half of the tasks and never the others."""
+
+    async def perform(self, action, what):
+        outcome = await super().perform(action, what)
+        if isinstance(what, Evaluate):
+            verdict = Verdict.RESOLVED if what.task < TASKS[4] else Verdict.UNRESOLVED
+            return dataclasses.replace(outcome, verdict=verdict)
+        return outcome
+
+
+@pytest.mark.parametrize("policy", ["hgm", "lineage"])
+def test_a_curriculum_changes_its_tasks_alike_after_a_resume_and_in_a_replay(run, policy):
+    settings = Settings(seed=5, curriculum={"start": 3, "agents": 2})
+    session(run, named(policy), settings, Hopeless(run), evaluations=25, agents=6)
+    session(run, named(policy), settings, Hopeless(run, seed=1), evaluations=50, agents=9)
+    changes = [item for item in run.store.read() if isinstance(item.event, TasksChanged)]
+    assert len(changes) > 3
+    assert {task for item in changes for task in item.event.solved} <= {*TASKS[:4]}
+    found = replay_decisions(run, named(policy), settings)
+    assert (found.differing, found.first) == (0, None)
+    other = replay_decisions(run, named(policy), settings.model_copy(update={"seed": 6}))
+    assert (other.first.seq, other.first.did) == (changes[0].seq, changes[0].event)
 
 
 class Remembers:

@@ -353,3 +353,21 @@ def test_a_group_pools_the_cases_of_all_its_members(run):
     of_partner = Counter(partners.index(action) < 9 for action in pooled.evidence if action in partners)
     assert of_partner[True] >= 6 and of_partner[False] >= 1
     assert {*own} <= {*pooled.evidence}
+
+
+def test_an_operator_that_needs_a_success_sees_one_of_each_agent_that_has_any(run):
+    born(run, 0)
+    seeds = grade(run, 0, "+-----------")
+    grade(run, 1, " -")
+    what = Expand((AgentId(1),), "op")
+    seen = [seeds[0] in choose(run, what, Needs(successes=1), seed=seed).evidence for seed in range(10)]
+    assert all(seen)
+    assert not all(seeds[0] in choose(run, what, seed=seed).evidence for seed in range(10))
+
+
+def test_an_operator_may_want_more_ancestors_than_the_settings_show(run):
+    for parent in range(4):
+        born(run, parent)
+        grade(run, parent, "-")
+    what = Expand((AgentId(4),), "op")
+    assert choose(run, what, Needs(ancestors=3), evidence={"ancestors": 1, "others": 0}).shown == (3, 2, 1)

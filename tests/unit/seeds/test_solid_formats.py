@@ -147,3 +147,15 @@ def test_a_conversation_in_text_begins_with_an_example(solid, repository):
     assert [message["role"] for message in messages] == ["system", "user", "assistant", "user"]
     assert calls(solid, messages[2]["content"]) == [("bash", {"command": "find * -type f"})]
     assert messages[3]["content"].startswith("a.py\n")
+
+
+def test_lessons_stand_in_the_prompt_for_problems_only(solid, monkeypatch, tmp_path):
+    before = solid.prompts.system("solve", "tools", 60)
+    lessons = tmp_path / "lessons.md"
+    lessons.write_text("# Lessons\n\n- Read the tests.\n<!-- evidence: [] -->\n")
+    monkeypatch.setattr(solid.prompts, "LESSONS", lessons)
+    assert (
+        solid.prompts.system("solve", "tools", 60)
+        == f"{before}\n\nLessons of earlier attempts:\n- Read the tests."
+    )
+    assert "Lessons" not in solid.prompts.system("improve", "tools", 60)

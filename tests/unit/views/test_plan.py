@@ -82,6 +82,16 @@ def test_without_earlier_runs_only_bounds_are_known(archive):
     assert 10 < view.children < 90  # of a simulated search
 
 
+def test_a_curriculum_begins_with_a_part_of_the_search_tasks(archive):
+    view = plan("curriculum.start=4")
+    assert (view.active_tasks, view.search_tasks) == (4, 10)
+    console = Console(width=300)
+    with console.capture() as capture:
+        console.print(render_plan(view))
+    assert "(4 at first of 10 search tasks)" in capture.get()
+    assert plan().active_tasks == 10
+
+
 def test_costs_come_from_runs_of_the_same_model_and_suite(archive):
     resolved, unresolved, invalid = Verdict
     record_run(

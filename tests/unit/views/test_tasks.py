@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from dgm.archive.events import ActionStarted, TaskGraded
+from dgm.archive.events import ActionStarted, TaskGraded, TasksChanged
 from dgm.archive.run import Run
 from dgm.domain import SEED, Cost, Evaluate, Evaluation, TaskId, Verdict
 from dgm.errors import UserError
+from dgm.views.events import Level, describe
+from dgm.views.run import CurriculumView, find_highest
 from dgm.views.tasks import AgentTaskView, TaskView, list_tasks
 from tests.support.runs.packable import begin, child, evaluate
 
@@ -46,6 +48,24 @@ def test_all_attempts_of_an_agent_are_there_in_full(folder: Path) -> None:
     assert [turn.role for turn in turns] == ["user", "assistant"] * 3
     assert (turns[0].text, turns[0].model, turns[1].model) == (f"mend a: {HOSTILE}", None, "offline")
     assert (second.documents, second.transcript.threads) == ({"log": "once more"}, ())
+
+
+def test_a_curriculum_shows_the_state_of_each_task(tmp_path: Path) -> None:
+    with begin(tmp_path / "run") as run:
+        assert CurriculumView.load(run.tree) is None
+        run.append(TasksChanged((TaskId("a"),)))
+        evaluate(run, "hello")
+        run.append(TasksChanged((TaskId("b"),), solved=(TaskId("a"),)))
+        rows = [(row.task, row.state, row.tally.n) for row in list_tasks(run)]
+        view = CurriculumView.load(run.tree)
+        assert rows == [("a", "retired", 1), ("b", "active", 0)]
+        assert view == CurriculumView(active=("b",), pool=(), retired=("a",), changes=2)
+        assert find_highest(run.tree, SEED) is None
+    text = (
+        "tasks drawn: b; retired a (all recent agents resolve it); put back c (no recent agent resolves it)"
+    )
+    event = TasksChanged((TaskId("b"),), (TaskId("a"),), (TaskId("c"),))
+    assert describe(event) == (Level.INFO, text)
 
 
 def test_a_task_has_the_attempts_of_all_agents(folder: Path) -> None:

@@ -1,10 +1,12 @@
 """Texts for the model: the work order, the rules of acting, reminders, the first message."""
 
 from itertools import islice
+from pathlib import Path
 
 from agent import changes, editing
 
 MOST_LISTED = 200
+LESSONS = Path(__file__).parents[1] / "memory" / "lessons.md"
 
 SOLVE = """You are a programmer. Solve the problem in the repository.
 
@@ -96,7 +98,17 @@ LAST = "[Little time or few replies are left. Bring the repository into a good s
 def system(kind, actions, timeout_s):
     """The system prompt for a kind of job and a form of actions (tools or text)."""
     order, acting = IMPROVE if kind == "improve" else SOLVE, TEXT if actions == "text" else NATIVE
-    return order + "\n" + acting + RULES.replace("{timeout}", str(timeout_s))
+    text = order + "\n" + acting + RULES.replace("{timeout}", str(timeout_s))
+    return text if kind == "improve" else text + lessons()
+
+
+def lessons():
+    """The lessons of earlier attempts at other problems; nothing if there are none."""
+    if not LESSONS.is_file():
+        return ""
+    lines = LESSONS.read_text("utf-8", "replace").splitlines()
+    found = [line for line in lines if line.startswith("- ")]
+    return "\n\nLessons of earlier attempts:\n" + "\n".join(found) if found else ""
 
 
 def first_message(job):
