@@ -318,8 +318,7 @@ def read_brief(
         if number in evaluations
     ]
     own_cases = [case for case in cases if case.evaluation.agent == what.parents[0]]
-    two = len(what.parents) == 2
-    ancestor = tree.agents[tree.common_ancestor(*what.parents)].commit if two else None
+    ancestor = tree.common_ancestor(*what.parents) if len(what.parents) == 2 else None
     notes = _read_notes(run, what.parents, run.store.starts_of_action(action)[0][0])
     return Brief(
         parents=parents,
@@ -341,7 +340,7 @@ def read_brief(
         aim=what.aim,
         case=what.case,
         group=what.group,
-        ancestor=repository.source(ancestor) if ancestor else None,
+        ancestor=None if ancestor is None else repository.source(tree.agents[ancestor].commit),
         notes=notes,
     )
 
