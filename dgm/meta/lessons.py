@@ -14,7 +14,7 @@ from typing import Annotated
 import msgspec
 
 from dgm.archive.snapshots import LINK
-from dgm.domain import ActionNumber, AgentId, AgentNumber, Snapshot, Tally, TaskId, Verdict
+from dgm.domain import ActionNumber, AgentNumber, Snapshot, Tally, TaskId, Verdict
 from dgm.protocols import Brief
 
 PATH = "memory/lessons.md"
@@ -128,8 +128,10 @@ def reads_lessons(source: Snapshot) -> bool:
 def record_of(lesson: Lesson, brief: Brief) -> Record:
     """Return what the evaluations say of a lesson; verdicts are those of first attempts."""
     tasks = {attempt.task for attempt in lesson.evidence}
-    line, carriers, before = _find_line(brief), Tally(), Tally()
-    for member in (*brief.parents, *brief.members):
+    line, carriers, before = {brief.parents[0].agent.id}, Tally(), Tally()
+    for member in sorted((*brief.parents, *brief.members), key=lambda member: -member.agent.id):
+        if member.agent.id in line:  # an ancestor, whose parents have smaller ids
+            line.update(member.agent.parents)
         verdicts = [verdict for task, verdict in member.verdicts.items() if task_digest(task) in tasks]
         tally = Tally(verdicts.count(Verdict.RESOLVED), verdicts.count(Verdict.UNRESOLVED))
         if any(other.key == lesson.key for other in read_lessons(member.source)):
@@ -137,16 +139,3 @@ def record_of(lesson: Lesson, brief: Brief) -> Record:
         elif member.agent.id in line:
             before += tally
     return Record(carriers, before)
-
-
-def _find_line(brief: Brief) -> set[AgentId]:
-    """Return the parent's ancestors among the shown agents."""
-    parents_of = {member.agent.id: member.agent.parents for member in brief.members}
-    line: set[AgentId] = set()
-    waiting = [*brief.parents[0].agent.parents]
-    while waiting:
-        agent = waiting.pop()
-        if agent in parents_of and agent not in line:
-            line.add(agent)
-            waiting += parents_of[agent]
-    return line

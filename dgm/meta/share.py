@@ -7,19 +7,12 @@ issue about the member, which the member implements. Departure: there, one answe
 
 from collections.abc import Sequence
 
-from dgm.domain import AgentId, TaskId, Verdict
+from dgm.domain import Verdict
 from dgm.errors import AgentFault
 from dgm.messages import Request
 from dgm.meta.evidence import fit_to_budget
-from dgm.meta.issue import (
-    IssueOperator,
-    Part,
-    case_parts,
-    describe_last_change,
-    source_part,
-    verdict_table,
-)
-from dgm.protocols import Brief, Member, Needs, Proposal, Workbench
+from dgm.meta.issue import IssueOperator, Part, case_parts, describe_last_change, source_part, verdict_table
+from dgm.protocols import Brief, Case, Member, Needs, Proposal, Workbench
 
 GROUP = 2
 """Members of a group, as in the paper."""
@@ -72,21 +65,14 @@ def share_parts(brief: Brief) -> Sequence[Part]:
 
 def _tell_cases(brief: Brief, member: Member, group: Sequence[Member]) -> Sequence[Part]:
     """Return one failure and one success of a member, if possible on tasks where another one did otherwise."""
-    number = member.agent.id
-    whose = "the agent's " if number == brief.parents[0].agent.id else f"agent {number}'s "
+    whose = "the agent's " if member is group[0] else f"agent {member.agent.id}'s "
     parts: list[Part] = []
     for verdict, word in ((Verdict.UNRESOLVED, "failed"), (Verdict.RESOLVED, "solved")):
-        cases = [
-            case
-            for case in brief.cases
-            if case.evaluation.agent == number and case.evaluation.verdict is verdict
-        ]
-        if cases:
-            telling = max(cases, key=lambda case: _is_contested(case.evaluation.task, number, verdict, group))
+        contested: dict[bool, Case] = {}
+        for case in brief.cases:
+            if (case.evaluation.agent, case.evaluation.verdict) == (member.agent.id, verdict):
+                others = {other.verdicts.get(case.evaluation.task) for other in group}
+                contested.setdefault(bool(others - {verdict, None}), case)
+        if telling := contested.get(True) or contested.get(False):
             parts += [part for part in case_parts(telling, f"{word}: {whose}") if part[1]]
     return parts
-
-
-def _is_contested(task: TaskId, agent: AgentId, verdict: Verdict, group: Sequence[Member]) -> bool:
-    others = (member.verdicts.get(task) for member in group if member.agent.id != agent)
-    return any(other not in (None, verdict) for other in others)

@@ -72,15 +72,8 @@ class Kind:
                     yield line, f"{line}\n{self.sentence}"
 
 
-READ_LESSONS = Kind(
-    "read-lessons",
-    "Lessons of earlier attempts are of use only where the model sees them.",
-    1.0,
-    frozenset(),
-    (
-        (
-            '    return IMPROVE if kind == "improve" else SOLVE',
-            """    return IMPROVE if kind == "improve" else SOLVE + lessons()
+_SYSTEM = '    return IMPROVE if kind == "improve" else SOLVE'
+_LESSONS = """ + lessons()
 
 
 def lessons():
@@ -90,11 +83,9 @@ def lessons():
             lines = [line for line in file if line.startswith("- ")]
     except OSError:
         return ""
-    return "\\n\\nLessons of earlier attempts:\\n" + "".join(lines) if lines else "\"""",
-        ),
-    ),
-    "",
-)
+    return "\\n\\nLessons of earlier attempts:\\n" + "".join(lines) if lines else \"\""""
+_WHY = "Lessons of earlier attempts are of use only where the model sees them."
+READ_LESSONS = Kind("read-lessons", _WHY, 1.0, frozenset(), ((_SYSTEM, _SYSTEM + _LESSONS),), "")
 """The edit of the seed ``plain`` that is made where the problem asks for it, and never drawn."""
 
 
