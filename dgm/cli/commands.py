@@ -168,7 +168,6 @@ SETTINGS = {
 }
 """Command → former option that still works → its setting."""
 RENAMED = {
-    "run": {"--seed-agent": "--agent"},
     "evaluate": {"--task": "--tasks"},
     "benchmark mine": {"--statement-model": "--model"},
 }

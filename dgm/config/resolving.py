@@ -359,6 +359,8 @@ def make_path_absolute(key: tuple[str, ...], value: object, folder: Path) -> Any
         value: the value in the file.
         folder: the folder of the settings file.
     """
+    if isinstance(value, list):
+        return [make_path_absolute(key, part, folder) for part in value]
     place = _PLACES.get(".".join(key))
     return place(value, folder) if place and isinstance(value, str) else value
 

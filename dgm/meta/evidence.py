@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from dgm.archive.conversations import Prompts, Thread, Turn
 from dgm.archive.snapshots import LINK
-from dgm.domain import AgentId, Entry, Snapshot, Tally, Verdict
+from dgm.domain import SEED, AgentId, Entry, Snapshot, Tally, Verdict
 from dgm.messages import CONTEXT_LENGTH, Role
 from dgm.protocols import Brief, Case, Member, ProgramEnd
 
@@ -224,7 +224,8 @@ def _agent_line(member: Member) -> str:
 
 def _descent(member: Member) -> str:
     parents = " and ".join(map(str, member.agent.parents))
-    return f"child of {parents}" if parents else "the agent that the search started from"
+    root = "the agent" if member.agent.id == SEED else "another agent"
+    return f"child of {parents}" if parents else f"{root} that the search started from"
 
 
 def plain(source: Snapshot) -> dict[str, bytes]:

@@ -314,8 +314,7 @@ def read_brief(
         if number in evaluations
     ]
     own_cases = [case for case in cases if case.evaluation.agent == what.parents[0]]
-    two = len(what.parents) == 2
-    ancestor = tree.agents[tree.common_ancestor(*what.parents)].commit if two else None
+    ancestor = tree.common_ancestor(*what.parents) if len(what.parents) == 2 else None
     return Brief(
         parents=parents,
         evidence=evidence_folder(
@@ -333,7 +332,7 @@ def read_brief(
         aim=what.aim,
         case=what.case,
         group=what.group,
-        ancestor=repository.source(ancestor) if ancestor else None,
+        ancestor=None if ancestor is None else repository.source(tree.agents[ancestor].commit),
     )
 
 
