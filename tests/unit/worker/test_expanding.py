@@ -128,7 +128,9 @@ def test_an_operator_that_needs_an_overview_gets_it_as_of_the_start(run):
     operator.needs = Needs(overview=1)
     _, brief = expanded(run, Expand((AgentId(1),), "listening"), operator)
     rows = [line.split("\t") for line in brief.evidence["archive.tsv"].data.decode().splitlines()]
-    assert {row[0]: row[3:5] for row in rows[1:]} == {agent: ["1", "2"] for agent in "012"} | {"3": ["0", "0"]}
+    assert {row[0]: row[3:5] for row in rows[1:]} == {agent: ["1", "2"] for agent in "012"} | {
+        "3": ["0", "0"]
+    }
 
 
 def test_agents_that_are_shown_come_with_their_source_and_cases(run):
