@@ -29,10 +29,11 @@ from dgm.gateway.journal import RunJournal
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.server import LendingRules
 from dgm.meta import operators
+from dgm.meta.contract import OWN_EDITOR, read_contract
 from dgm.meta.operators import freeze_editor, load_editor, open_operators
 from dgm.meta.prompts import KEY as PROMPTS
 from dgm.meta.prompts import Prompts, load_frozen, load_shipped
-from dgm.meta.seeds import freeze_origin, read_seed, read_seed_with_origin, seed_of
+from dgm.meta.seeds import freeze_origin, read_seed, read_seeds, seeds_of
 from dgm.models.builtin import DryRun
 from dgm.models.choose import OFFLINE, OFFLINE_VERSION, all_names, drawing_of, open_models
 from dgm.policies.curriculum import choose_tasks, refuse_misfit
@@ -100,7 +101,7 @@ def check_settings(settings: Settings) -> None:
         raise UserError(f"seed = {settings.seed}: expected a number from 0 on")
     open_policy(settings, needs_of(settings))
     refuse_idle(settings.policy)
-    read_seed(seed_of(settings))
+    read_seeds(settings)
 
 
 def check_goals(budget: Budget, settings: Settings, parts: RunParts) -> None:
@@ -121,7 +122,7 @@ def check_goals(budget: Budget, settings: Settings, parts: RunParts) -> None:
 
 
 def create(folder: Path, settings: Settings, parts: RunParts) -> Run:
-    """Create a new run with its seed agent as agent 0.
+    """Create a new run with its seed agent as agent 0, and further roots as the next ones.
 
     Raises:
         UserError: the seed agent cannot be used, the budget can never run out, or the folder exists.
@@ -130,20 +131,24 @@ def create(folder: Path, settings: Settings, parts: RunParts) -> Run:
     prices_of(settings)
     check_budget_ends_run(settings.budget.budget(), settings)
     objective_of(settings, metrics_of(parts.benchmark))
-    source, origin = read_seed_with_origin(seed_of(settings))
-    record = {**record_of(folder, settings, parts), **freeze_editor(source), **freeze_origin(origin)}
+    seeds = read_seeds(settings)
+    edited = [source for _, source, _ in seeds if read_contract(source).editor != OWN_EDITOR]
+    editor = freeze_editor(edited[0]) if edited else {}
+    record = {**record_of(folder, settings, parts), **editor, **freeze_origin(seeds[0][2])}
     run = Run.create(folder, record)
     run.append(_run_started_event(settings, settings.budget.budget(), parts.benchmark, resumed=False))
-    run.append(run.birth(commit_seed(run, source), ActionId(0)))
+    for name, source, _ in seeds:
+        run.append(run.birth(commit_seed(run, source, name if len(seeds) > 1 else ""), ActionId(0)))
     return run
 
 
 def _finish_creation(run: Run, settings: Settings, parts: RunParts) -> None:
-    """Finish creating a run whose creator died: append RunStarted and the seed's birth if missing."""
+    """Finish creating a run whose creator died: append RunStarted and the births of roots if missing."""
     if run.tree.seq == 0:
         run.append(_run_started_event(settings, settings.budget.budget(), parts.benchmark, resumed=False))
-    if not run.tree.agents:
-        run.append(run.birth(commit_seed(run, read_seed(seed_of(settings))), ActionId(0)))
+    names = seeds_of(settings)
+    for name in names[len(run.tree.agents) :]:
+        run.append(run.birth(commit_seed(run, read_seed(name), name if len(names) > 1 else ""), ActionId(0)))
 
 
 def operators_of(run: Run, settings: Settings) -> Mapping[str, Operator]:
@@ -236,7 +241,7 @@ def record_of(folder: Path, settings: Settings, parts: RunParts) -> Mapping[str,
         "created": time.time(),
         "settings": settings.model_dump(mode="json"),
         "sandbox": parts.engine.name,
-        "seed_agent": seed_of(settings),
+        "seed_agent": seeds_of(settings)[0],
         "versions": {
             "dgm": __version__,
             "python": platform.python_version(),

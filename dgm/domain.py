@@ -14,10 +14,10 @@ from typing import Annotated, NewType
 from msgspec import Meta, Struct
 
 AgentId = NewType("AgentId", int)
-"""0, 1, 2 … in order of birth. 0 is the seed; a parent's id is smaller than its child's."""
+"""0, 1, 2 … in order of birth. 0 is the seed, and further roots follow; a parent's id is smaller than its child's."""
 TaskId = NewType("TaskId", str)
 ActionId = NewType("ActionId", int)
-"""1, 2, 3 … in order of first start. A repeated action keeps its id. 0 is the seed's birth."""
+"""1, 2, 3 … in order of first start. A repeated action keeps its id. 0 is the birth of the roots."""
 CommitId = NewType("CommitId", str)
 Digest = NewType("Digest", str)
 """SHA-256 of a trace's uncompressed bytes, in hex."""
@@ -139,7 +139,7 @@ class Agent:
 
     id: AgentId
     parents: tuple[AgentId, ...]
-    """One parent, or two for a crossover (the first is the lineage parent); none for the seed."""
+    """One parent, or two for a crossover (the first is the lineage parent); none for a root."""
     commit: CommitId
     operator: str
     rationale: str
@@ -357,7 +357,7 @@ class Budget:
     evaluations: int | None = None
     """Graded evaluations; ``invalid`` ones do not count."""
     agents: int | None = None
-    """Members of the archive, including the seed."""
+    """Members of the archive, including the roots."""
     usd: float | None = None
     tokens: int | None = None
     seconds: float | None = None

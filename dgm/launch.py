@@ -23,7 +23,7 @@ from dgm.config import Settings
 from dgm.consents import remember_own
 from dgm.domain import SEED, Budget
 from dgm.errors import Hint, Infrastructure, UserError
-from dgm.meta.seeds import read_seed, seed_of
+from dgm.meta.seeds import read_seeds
 from dgm.models.auto import settle_auto
 from dgm.models.choose import AUTO, all_names
 from dgm.models.reach import list_reach
@@ -77,10 +77,10 @@ async def prepare(settings: Settings, watcher: Watcher) -> PreparedSession:
     if watcher.wants_plan and find_priced_models(settings):
         watcher.planned(await asyncio.to_thread(PlanView.load, settings, parts))
     watcher.confirm(settings, settings.budget.budget(), 0.0)
-    name = seed_of(settings)
     with watcher.step("starting the seed agent in a sandbox"):
-        rehearsal = await rehearse(name, read_seed(name), parts.engine, settings)
-    settings = settings.model_copy(update={"limits": rehearsal.limits})
+        for name, source, _ in read_seeds(settings):
+            rehearsal = await rehearse(name, source, parts.engine, settings)
+            settings = settings.model_copy(update={"limits": rehearsal.limits})
     with watcher.step("checking the models"):
         checks = await check_models(settings)
     watcher.models_checked(settings, checks)
@@ -255,8 +255,9 @@ async def _open_parts_again(
         watcher.confirm_grader(change)
     else:
         assemble.check_benchmark(run, parts)
-    if changed and run.tree.agents:
-        await rehearse("the seed", run.source(SEED), parts.engine, settings)
+    for root in run.tree.roots if changed else ():
+        name = "the seed" if root == SEED else f"agent {root}"
+        await rehearse(name, run.source(root), parts.engine, settings)
     return parts
 
 

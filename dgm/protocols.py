@@ -581,7 +581,10 @@ class Brief:
     group: Sequence[AgentId] = ()
     """The first parent and the ``members`` with which it pools its evidence; empty if it does not."""
     ancestor: Snapshot | None = None
-    """With two parents: source of the youngest agent from which both descend, or which is one of them."""
+    """With two parents: source of the youngest agent from which both descend, or which is one of them; None: they
+    descend from different roots."""
+    notes: bytes = b""
+    """What people said of the parents and their ancestors, a line each; also a file of the evidence."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,11 +122,7 @@ class Accounts:
 
     def clade(self, agent: AgentId) -> Usage:
         """Return the usage of the agent and all its descendants, each counted once."""
-        members, waiting = {agent}, [agent]
-        while waiting:
-            children = set(self._run.tree.children(waiting.pop())) - members
-            members |= children
-            waiting += children
+        members = self._run.tree.clade_members(agent)
         return sum((self.of(member).total for member in members if member < len(self._lines)), Usage())
 
     def action(self, action: ActionId) -> Mapping[RoleAndModel, Usage]:

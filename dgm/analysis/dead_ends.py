@@ -109,7 +109,7 @@ def find_dead_end(tree: Tree, in_a_row: int) -> DeadEnd | None:
         )
         if enough and stage not in LUCK:
             return DeadEnd(len(row), {stage: len(row)}, row[0])
-    if len(tree.agents) == 1 and _is_all_barren(tree):
+    if len(tree.agents) == len(tree.roots) and _is_all_barren(tree):
         commonest = sorted(tree.stillborn.items(), key=lambda item: (-item[1], item[0]))
         return DeadEnd(sum(tree.stillborn.values()), dict(commonest), deaths[-1])
     return None

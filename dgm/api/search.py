@@ -95,7 +95,7 @@ def evolve(
     *,
     preset: str | None = None,
     name: str | None = None,
-    agent: str | Path | None = None,
+    agent: Sequence[str | Path] | str | Path | None = None,
     benchmark: str | Path | Benchmark | None = None,
     model: str | Script | None = None,
     policy: str | object | None = None,
@@ -119,7 +119,7 @@ def evolve(
         file: TOML file of settings.
         preset: Start with a published design; the file and options win [list: print them].
         name: Name of the run, a folder in ./archive or $DGM_ARCHIVE.
-        agent: Start from a shipped agent such as solid, a folder or a git URL.
+        agent: Start from a shipped agent such as solid, a folder or a git URL; or from several.
         benchmark: Name or folder of a task suite [default: starter].
         model: openai/…, anthropic/…, offline, … [default: auto].
         policy: Search policy [default: lineage].
@@ -226,7 +226,7 @@ def open(name: str | Path) -> Evolution:  # noqa: A001  (as gzip.open, tarfile.o
 
 
 def settings_of_arguments(
-    agent: str | Path | None = None,
+    agent: Sequence[str | Path] | str | Path | None = None,
     benchmark: str | Path | Benchmark | None = None,
     model: str | Script | None = None,
     policy: str | object | None = None,
@@ -237,8 +237,9 @@ def settings_of_arguments(
     seed: int | None = None,
 ) -> Mapping[str, Any]:
     """Return the settings that parameters of ``evolve`` stand for, by dotted name."""
+    agents = [agent] if agent is None or isinstance(agent, str | Path) else [*agent]
     values = {
-        "seed_agent": None if agent is None else str(agent),
+        "seed_agent": [str(each) for each in agents] if len(agents) > 1 else agents[0] and str(agents[0]),
         "benchmark": name_of("benchmarks", benchmark),
         "model": model_of(model),
         "operator": _join_operators(operators),

@@ -291,11 +291,11 @@ def apply_patch(files: Snapshot, patch: bytes) -> Snapshot:
         return dict(read_files(scratch, _apply(scratch, commit, patch)))
 
 
-def _apply(scratch: Objects, commit: CommitId, patch: bytes) -> str:
+def _apply(scratch: Objects, commit: CommitId, patch: bytes, *options: str) -> str:
     """Return the tree that a patch makes of a commit's."""
     scratch.run("read-tree", commit)
     try:
-        scratch.run(*_APPLY, data=patch)
+        scratch.run(*_APPLY[:-1], *options, _APPLY[-1], data=patch)
     except ArchiveCorrupt as error:
         raise ArchiveCorrupt(str(error).removeprefix("git apply: ")) from error
     return scratch.run("write-tree").decode().strip()
@@ -403,6 +403,23 @@ def merge_snapshots(base: Snapshot, ours: Snapshot, theirs: Snapshot) -> MergeRe
                 del files[name]
         conflicts[path] = Conflict(path, ConflictKind.FOLDER)
     return MergeResult(files, tuple(conflicts[path] for path in sorted(conflicts)))
+
+
+def find_common(ours: Snapshot, theirs: Snapshot) -> Snapshot:
+    """Return the lines that files of the same path share: the ``base`` for two programs without a common ancestor.
+
+    Git makes the ancestor of a file that two branches added in the same way (``git-merge-one-file``).
+
+    Raises:
+        Infrastructure, UserError: as ``merge_snapshots``.
+    """
+    both = ours.keys() & theirs.keys()
+    first, second = ({path: side[path] for path in both} for side in (ours, theirs))
+    with _scratch_commits(first, second) as (scratch, commits):
+        if not commits:
+            return first
+        tree = _apply(scratch, commits[0], scratch.run(*_DIFF, *commits), "--no-add")
+        return {**first, **dict(read_files(scratch, tree))}
 
 
 def find_unsettled(conflicts: Sequence[Conflict], files: Snapshot) -> list[str]:

@@ -22,6 +22,7 @@ from dgm.archive.events import (
     ActionLost,
     ActionStarted,
     AgentBorn,
+    AgentNoted,
     AgentStillborn,
     CallBooked,
     CallRefused,
@@ -192,10 +193,12 @@ class Watch:
         self.began = self.last = at
 
     def passed(self, recorded: Recorded) -> None:
-        """Note the time of an event, unless it is one of promotion, which may lie between sessions.
+        """Note the time of an event, unless it is a note or one of promotion, which may lie between sessions.
 
         If the clock was set back, no time is subtracted.
         """
+        if isinstance(recorded.event, AgentNoted):
+            return
         if isinstance(recorded.event, PROMOTION_EVENTS):
             self._promotes = True
             return
@@ -315,7 +318,7 @@ class Tree:
     clade_kept: Column
     clade_broken: Column
     depths: Column
-    """Number of steps to the seed along first parents."""
+    """Number of steps to the root along first parents."""
     tried_count: Column
     """Number of tasks that ``tried`` names."""
     untried_count: Column
@@ -395,6 +398,8 @@ class Tree:
         """Number of agents' requests that the gateway refused."""
         self.model_calls, self.model_facts = Spend(), ModelFacts()
         self.promotions = Promotions()
+        self.roots: list[AgentId] = []
+        """Agents without parents, by id: the seed, and further agents that the search started from."""
         self._agents: list[Agent] = []
         self._children: list[list[AgentId]] = []
         self._aims: dict[ActionId, str] = {}
@@ -453,16 +458,16 @@ class Tree:
         return self._children[agent]
 
     def first_parent(self, agent: AgentId) -> AgentId | None:
-        """Return the lineage parent of the agent; ``None`` for a seed."""
+        """Return the lineage parent of the agent; ``None`` for a root."""
         parents = self._agents[agent].parents
         return parents[0] if parents else None
 
     def depth(self, agent: AgentId) -> int:
-        """Return the number of steps to the seed along first parents."""
+        """Return the number of steps to the root along first parents."""
         return int(self.depths[agent])
 
     def ancestors(self, agent: AgentId) -> Iterator[AgentId]:
-        """Yield all ancestors down to the seed, each once and never before its descendants."""
+        """Yield all ancestors down to the roots, each once and never before its descendants."""
         # Ten times as fast as networkx.ancestors, and every verdict asks.
         parents = self._agents[agent].parents
         while len(parents) == 1:
@@ -474,12 +479,21 @@ class Tree:
             new = {parent for agent in new for parent in self._agents[agent].parents} - above
         yield from sorted(above, reverse=True)
 
-    def common_ancestor(self, agent: AgentId, other: AgentId) -> AgentId:
-        """Return the youngest agent from which both descend, or which is one of them."""
+    def clade_members(self, agent: AgentId) -> AbstractSet[AgentId]:
+        """Return the agent and all its descendants; a crossover's child belongs to the clades of both parents."""
+        members, waiting = {agent}, [agent]
+        while waiting:
+            children = set(self._children[waiting.pop()]) - members
+            members |= children
+            waiting += children
+        return members
+
+    def common_ancestor(self, agent: AgentId, other: AgentId) -> AgentId | None:
+        """Return the youngest agent from which both descend, or which is one of them; None: they share no root."""
         from networkx import ancestors
 
         line = {agent, *ancestors(self.graph, agent)}
-        return AgentId(max(line & {other, *ancestors(self.graph, other)}))
+        return max(map(AgentId, line & {other, *ancestors(self.graph, other)}), default=None)
 
     # Verdicts and actions
 
@@ -727,6 +741,8 @@ class Tree:
                     self.barren[:] = 0
             case RunPaused(reason):
                 self.paused = reason
+            case AgentNoted(agent) if agent >= len(self._agents):
+                raise ArchiveCorrupt(f"a note is about agent {agent}, and there are {len(self._agents)}")
             case PromotionStarted() | PromotionDecided():
                 self.promotions.apply(event, len(self._agents), self.evaluations)
             case RunStopped(reason):
@@ -820,7 +836,7 @@ class Tree:
     def _sum_clades(self, counts: NDArray[_Number]) -> NDArray[_Number]:
         """Return the sums of counts over clades; shapes (rows, agents).
 
-        In one pass from the youngest to the seed, an agent with one parent is added to it. Two paths may lead from a
+        In one pass from the youngest to the oldest, an agent with one parent is added to it. Two paths may lead from a
         crossover to the same ancestor, so crossovers, each with what was added to it, go up as sets of bits.
         """
         sums = counts.T.copy()
@@ -861,6 +877,8 @@ class Tree:
                 child.predictions,
             )
         )
+        if not child.parents:
+            self.roots.append(event.id)
         self._children.append([])
         self._verdicts.append({})
         if len(self._agents) > self._table.shape[1]:

@@ -43,6 +43,7 @@ EXIT = {
     Reason.ENDLESS: USAGE,
 }
 YES = make_flag("yes", "Skip the cost confirmation.")
+AGENTS = Annotated[list[str] | None, Parameter(name=("--agent", "--seed-agent"))]
 RUN = inspect.Parameter(
     "run",
     inspect.Parameter.POSITIONAL_ONLY,
@@ -78,6 +79,7 @@ def _command(
 ) -> Callable[..., int]:
     """Give a function the parameters and the help of a function of the Python API, and further parameters."""
     *options, trust, json = derive_parameters(source, trust=True, omit=omit)
+    options = [each.replace(annotation=AGENTS) if each.name == "agent" else each for each in options]
     parameters = sorted([*options, *extra, trust, json], key=lambda parameter: parameter.kind)
     function.__doc__ = source.__doc__
     function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -225,7 +227,7 @@ def _print_outcome(evolution: Evolution, *, json: bool) -> int:
 def _childless_note(run: Run, ending: Ending) -> str:
     """Return a note that no child was born, if the search ended for another reason; else nothing."""
     tree = run.tree
-    if ending.reason is Reason.CANNOT_GO_ON or len(tree.agents) > 1 or not tree.stillborn:
+    if ending.reason is Reason.CANNOT_GO_ON or len(tree.agents) > len(tree.roots) or not tree.stillborn:
         return ""
     stages = ", ".join(f"{count} {stage}" for stage, count in sorted(tree.stillborn.items()))
     return f"; no child was born: {sum(tree.stillborn.values()):,} stillborn ({stages})"

@@ -517,9 +517,9 @@ class Settings(Section):
     """Actions at once."""
     seed: int = 0
     """Every decision is a function of the log and this number."""
-    seed_agent: str | None = None
-    """Name of a shipped agent, such as ``codeact``, or a folder or git repository with an ``agent.toml``; default:
-    ``plain`` for the offline model, else ``solid``."""
+    seed_agent: str | tuple[str, ...] | None = None
+    """Name of a shipped agent, such as ``codeact``, or a folder or git repository with an ``agent.toml``; a list makes
+    the search start from several; default: ``plain`` for the offline model, else ``solid``."""
     policy: PolicySettings = PolicySettings()
     budget: BudgetSettings = BudgetSettings()
     limits: LimitSettings = LimitSettings()

@@ -16,7 +16,7 @@ from dgm.analysis.agents import trace_lineage
 from dgm.archive.git import Objects, quote_name
 from dgm.archive.repository import scratch_objects
 from dgm.archive.run import Run, identity_of
-from dgm.domain import Agent, CommitId, Snapshot
+from dgm.domain import SEED, Agent, CommitId, Snapshot
 from dgm.errors import UserError
 from dgm.exports.files import new_file, new_folder
 from dgm.meta.seeds import load_origin
@@ -62,7 +62,8 @@ def write_source(run: Run, agent: Agent, target: Path) -> dict[str, int]:
     seed, *steps = _read_steps(run, agent)
     with _new_clone(target, f"agent {agent.id} of {identity_of(run)}") as git:
         _copy_trees(run, [seed, *steps], git)
-        origin = load_origin(run.config, str(run.folder / "run.json"))
+        # Only the origin of agent 0 is recorded.
+        origin = load_origin(run.config, str(run.folder / "run.json")) if seed.agent.id == SEED else None
         if origin and origin.tree == seed.tree:
             first = _write_commit(origin.data, git)
         else:

@@ -87,7 +87,8 @@ def make_scrubber(folder: Path, identity: LocalIdentity) -> Scrubber:
         layers = [run.config.get("settings", {}), *(change for _, change in run.tree.changes)]
     tables = [settings for settings in layers if isinstance(settings, dict)]
     values = [settings.get(name) for settings in tables for name in ("benchmark", "seed_agent")]
-    paths = [value for value in values if isinstance(value, str) and value.startswith("/")]
+    names = [name for value in values for name in (value if isinstance(value, list) else [value])]
+    paths = [value for value in names if isinstance(value, str) and value.startswith("/")]
     return Scrubber(identity.patterns(dict.fromkeys((str(folder.absolute()), str(folder.resolve()))), paths))
 
 

@@ -20,13 +20,13 @@ from dgm.analysis.accounts import Accounts
 from dgm.analysis.agents import trace_lineage
 from dgm.archive.run import Run, identity_of
 from dgm.benchmarks.grader_version import data_of
-from dgm.domain import Agent, Snapshot, Usage
+from dgm.domain import SEED, Agent, Snapshot, Usage
 from dgm.errors import AgentFault
 from dgm.exports.files import new_file
 from dgm.exports.pack import make_scrubber
 from dgm.exports.scrub import LocalIdentity
 from dgm.meta.contract import read_contract
-from dgm.meta.seeds import load_origin
+from dgm.meta.seeds import load_origin, name_of_root
 from dgm.models.scripted import SCRIPTED
 from dgm.sandboxes.packages import read_lock
 from dgm.views.probes import AgentProbesView
@@ -133,8 +133,8 @@ def _digest(run: Run, agent: Agent) -> Mapping[str, str]:
 
 
 def _list_dependencies(run: Run, seed: Agent) -> Iterator[Mapping[str, Any]]:
-    yield {"name": f"seed agent {run.config.get('seed_agent', '')}".strip(), "digest": _digest(run, seed)}
-    if origin := load_origin(run.config, str(run.folder / "run.json")):
+    yield {"name": f"seed agent {name_of_root(run.config, seed.id)}".strip(), "digest": _digest(run, seed)}
+    if seed.id == SEED and (origin := load_origin(run.config, str(run.folder / "run.json"))):
         yield {"name": "commit that the seed agent came from", "digest": {"gitCommit": origin.commit}}
     for version in run.benchmarks() if "versions" in run.config else ():
         digest = {"sha256": data_of(version)} if data_of(version) != version else {}

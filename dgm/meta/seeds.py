@@ -1,23 +1,23 @@
-"""The agent that a search starts from: a shipped one, a folder, or a git repository at a path or an address.
+"""The agents that a search starts from: shipped ones, folders, or git repositories at a path or an address.
 
-The commit that it came from is kept in ``run.json``, so that an export can go on from it: the commit's own object and
-nothing of its history, which whoever has the repository has.
+The commit that the first one came from is kept in ``run.json``, so that an export can go on from it: the commit's own
+object and nothing of its history, which whoever has the repository has.
 """
 
 import base64
 import binascii
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dgm.archive.git import LocalRepository, clone_repository, parse_header
-from dgm.archive.snapshots import from_folder, object_id
+from dgm.archive.snapshots import from_folder, object_id, tree_id
 from dgm.config import Settings
 from dgm.domain import Snapshot
 from dgm.errors import AgentFault, ArchiveCorrupt, Infrastructure, UserError
-from dgm.meta.contract import FILE, read_contract
+from dgm.meta.contract import FILE, NPM_FILES, OWN_EDITOR, read_contract
 from dgm.models.choose import names_by_role
 from dgm.paths import seed_folder, seed_names
 
@@ -49,12 +49,53 @@ class SeedOrigin:
         return "parent" in parse_header(self.data)
 
 
-def seed_of(settings: Settings) -> str:
-    """Return the agent that a search starts from: its shipped name, its folder or its git repository.
+def seeds_of(settings: Settings) -> tuple[str, ...]:
+    """Return the agents that a search starts from: their shipped names, folders or git repositories.
 
     The offline model can improve the plain one; every other model starts from the solid one.
     """
-    return settings.seed_agent or ("plain" if names_by_role(settings)["solve"] == OFFLINE else "solid")
+    given = settings.seed_agent or ("plain" if names_by_role(settings)["solve"] == OFFLINE else "solid")
+    return (given,) if isinstance(given, str) else given
+
+
+def name_of_root(config: Mapping[str, Any], root: int) -> str:
+    """Return the name by which ``run.json`` gives a root; empty if it gives none. It may be a stranger's text."""
+    given = config.get("settings", {}).get("seed_agent")
+    names = given if isinstance(given, list) else [config.get("seed_agent", "")]
+    return str(names[root]) if root < len(names) else ""
+
+
+def read_seeds(settings: Settings) -> Sequence[tuple[str, Snapshot, SeedOrigin | None]]:
+    """Return the name, source and origin of each agent that a search starts from; raise as ``read_seed_with_origin``.
+
+    Raises:
+        UserError: also if two are equal, or cannot share the sandboxes or the editor of a run.
+    """
+    seeds = [(name, *read_seed_with_origin(name)) for name in seeds_of(settings)]
+    known: dict[str, str] = {}
+    editors = {read_contract(source).editor for _, source, _ in seeds} - {OWN_EDITOR}
+    for name, source, _ in seeds:
+        twin = known.setdefault(tree_id(source), name)
+        if twin is not name:
+            raise UserError(f"{twin} and {name} are the same agent; name each once", argument="agent")
+        if _packages_of(source) != _packages_of(seeds[0][1]):
+            raise UserError(
+                f"{seeds[0][0]} and {name} differ in requires, image or npm packages, but all agents of a search share "
+                "one image; start a search from each",
+                argument="agent",
+            )
+    if len(editors) > 1:
+        raise UserError(
+            f"the agents name several editors ({', '.join(sorted(editors))}), but a search has one",
+            argument="agent",
+        )
+    return seeds
+
+
+def _packages_of(source: Snapshot) -> tuple[object, ...]:
+    contract = read_contract(source)
+    files = (contract.image, *(NPM_FILES if contract.npm else ()))
+    return (contract.requires, contract.image, *map(source.get, files))
 
 
 def read_seed(where: str = "plain") -> Snapshot:

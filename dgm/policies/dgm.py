@@ -22,9 +22,9 @@ from random import Random
 
 import numpy as np
 
-from dgm.domain import SEED, AgentId, Evaluate, TaskId, Verdict
+from dgm.domain import AgentId, Evaluate, TaskId, Verdict
 from dgm.policies.limits import BARREN
-from dgm.policies.policy import Flags, Floats, Ints, Plan, View, draw_weighted, pick
+from dgm.policies.policy import Flags, Floats, Ints, Plan, View, draw_weighted, next_root, pick
 
 FIRST_STAGE = 10
 SECOND_STAGE = 50
@@ -55,22 +55,22 @@ def no_archive(view: View, rng: Random) -> Plan:  # noqa: ARG001  (nothing is le
 
 
 def no_self_improvement(view: View, rng: Random) -> Plan:  # noqa: ARG001
-    """Let the seed make all children: "DGM w/o self-improve".
+    """Let the seed make all children (several roots in turn): "DGM w/o self-improve".
 
     In the paper the unchanged seed edits a parent that is drawn as in ``dgm``. Here the edited agent is also the
     editor, so the seed is the parent of all.
     """
-    return staged(view, lambda: SEED if view.births < BIRTHS_AT_ONCE and _eligible(view)[SEED] else None)
+    return staged(view, lambda: next_root(view, _eligible(view)) if view.births < BIRTHS_AT_ONCE else None)
 
 
 def _eligible(view: View) -> Flags:
     """Return which agents can be parents.
 
-    They are fertile, and have a graded first stage, or any result and no evaluation under way. The seed needs no result
+    They are fertile, and have a graded first stage, or any result and no evaluation under way. A root needs no result
     where none is to come: an archive must be able to grow.
     """
     has_result = view.graded > 0
-    has_result[SEED] |= view.tried[SEED] > 0
+    has_result[view.tree.roots] |= view.tried[view.tree.roots] > 0
     is_over = (view.graded >= min(FIRST_STAGE, len(view.tasks))) | (view.running == 0)
     return np.asarray(view.can_have_child & has_result & is_over)
 

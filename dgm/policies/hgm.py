@@ -11,8 +11,8 @@ import numpy as np
 
 from dgm.archive.events import ActionStarted, AgentBorn, Recorded, TaskGraded, VerdictWithdrawn
 from dgm.archive.tree import Tree
-from dgm.domain import SEED, AgentId, Born, Evaluation, Expand, Tally, Verdict
-from dgm.policies.policy import Floats, Ints, Plan, View, draw_beta
+from dgm.domain import AgentId, Born, Evaluation, Expand, Tally, Verdict
+from dgm.policies.policy import Floats, Ints, Plan, View, draw_beta, next_root
 from dgm.stats import lower_bound
 
 
@@ -49,8 +49,8 @@ def hgm(view: View, rng: Random) -> Plan:
 
 
 def best_of_n(view: View, rng: Random) -> Plan:
-    """Make only children of the seed, else as ``hgm``: the control that a tree has to beat."""
-    return Plan(may_widen(view), lambda: SEED if view.can_have_child[SEED] else None, hgm(view, rng).agent)
+    """Make only children of the seed (several roots in turn), else as ``hgm``: the control that a tree has to beat."""
+    return Plan(may_widen(view), lambda: next_root(view, view.can_have_child), hgm(view, rng).agent)
 
 
 def chance(view: View, rng: Random) -> Plan:
@@ -181,6 +181,7 @@ class HgmPublished:
         resolved: list[float] = list(self.resolved)
         lengths: list[float] = list(self.lengths)
         for agent in range(len(resolved) - 1, 0, -1):
-            resolved[self._parents[agent]] += resolved[agent]
-            lengths[self._parents[agent]] += lengths[agent]
+            if (parent := self._parents[agent]) >= 0:
+                resolved[parent] += resolved[agent]
+                lengths[parent] += lengths[agent]
         return resolved, lengths

@@ -1,8 +1,8 @@
 """Rules of the budget that hold for every policy, work in flight counted as done: so many workers decide as one would.
 
 The seed may not take all of a budget. One more evaluation of a seed that is alone must keep it within ``SEED_SHARE`` of
-every limit of the run; while its first children are made, within ``MEANWHILE_SHARE``. The cost of an evaluation is
-learned from the log.
+every limit of the run; while its first children are made, within ``MEANWHILE_SHARE``. Several roots share this part.
+The cost of an evaluation is learned from the log.
 """
 
 from collections.abc import Iterator
@@ -104,9 +104,12 @@ def share_left(tree: Tree) -> float:
 
 
 def seed_has_room(tree: Tree) -> bool:
-    """Return whether one more evaluation keeps a lone seed within its share of every limit; the first always does."""
+    """Return whether one more evaluation keeps childless roots within their share of every limit.
+
+    The first evaluation of each always does.
+    """
     begun = evaluations_begun(tree)
-    if begun == 0:
+    if begun < len(tree.roots):
         return True
     share = MEANWHILE_SHARE if births_under_way(tree) else SEED_SHARE
     return all(spend <= share * limit * (1 + SLACK) for spend, limit in _spend_after_one_more(tree, begun))

@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 from dgm.archive.curriculum import Counts
 from dgm.archive.events import Recorded
 from dgm.archive.tree import Tree
-from dgm.domain import SEED, Action, AgentId, Evaluate, Expand, TaskId
+from dgm.domain import Action, AgentId, Evaluate, Expand, TaskId
 from dgm.errors import UserError
 from dgm.plugins import FUNCTION_MARK
 from dgm.policies import limits
 
+ROOT_TASKS = 5
+"""Tasks that each of several roots tries before the policy decides, all the same ones."""
 F = TypeVar("F", bound=Callable[..., object])
 Ints = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
@@ -213,7 +215,8 @@ class PlannedPolicy:
     - Where it names nobody to evaluate, it continues with a child.
     - Where it names nobody for either, and nothing under way could change that, the agent with the best score and an
       untried task is evaluated. So a search ends early only when every agent has tried every task.
-    - A lone seed without room for another evaluation (``limits.seed_has_room``) has a child first.
+    - A lone seed without room for another evaluation (``limits.seed_has_room``) has a child first. Several roots try
+      the same ``ROOT_TASKS`` tasks before anything else; then the best of them has the first child.
 
     A function that returns a step instead of a plan is obeyed; None means to wait.
     """
@@ -253,7 +256,7 @@ class PlannedPolicy:
         view = View(tree, self._alpha, self._operator)
         plan = self._decide(view, rng)
         if isinstance(plan, Plan):
-            step = self._perform(plan, view, rng)
+            step = self._compare_roots(plan, view, rng) or self._perform(plan, view, rng)
             return self._start_family(step, view, rng) if isinstance(step, Evaluate) else step
         if isinstance(plan, Expand) and plan.operator == self._operator and len(plan.parents) == 1:
             return self._operators.choose(tree, plan.parents[0], rng)
@@ -281,13 +284,31 @@ class PlannedPolicy:
         parent = plan.parent()
         return None if parent is None else self._operators.choose(view.tree, AgentId(int(parent)), rng)
 
+    def _compare_roots(self, plan: Plan, view: View, rng: Random) -> Evaluate | None:
+        """Return an evaluation of the root that has tried the fewest tasks, on a task that another one has tried.
+
+        None for a lone seed, or if all roots have tried enough or have no room.
+        """
+        roots = view.tree.roots
+        least = min(roots, key=lambda root: (view.tried[root], root))
+        enough = min(ROOT_TASKS, len(view.tasks))
+        if len(roots) < 2 or view.tried[least] >= enough or not limits.seed_has_room(view.tree):
+            return None
+        known = set[TaskId]().union(*map(view.tree.tried, roots))
+        shared = [task for task in view.untried(least) if task in known]
+        if shared:
+            return Evaluate(least, shared[0])
+        return Evaluate(least, plan.task(least) if plan.task else rng.choice(view.untried(least)))
+
     def _start_family(self, wanted: Evaluate, view: View, rng: Random) -> Action | None:
-        """Return a child of the seed where an evaluation of a lone seed would take too much of the budget."""
-        if len(view.tree.agents) > 1 or limits.seed_has_room(view.tree):
+        """Return a child of the best root where an evaluation of childless roots would take too much of the budget."""
+        roots = view.tree.roots
+        if len(view.tree.agents) > len(roots) or limits.seed_has_room(view.tree):
             return wanted
         # An operator learns from results, so wait for the first one if it is on its way.
-        if view.may_expand and (view.graded[SEED] or not view.busy):
-            child = self._operators.choose(view.tree, SEED, rng)
+        able = [root for root in roots if view.can_have_child[root] and (view.graded[root] or not view.busy)]
+        if view.may_expand and able:
+            child = self._operators.choose(view.tree, max(able, key=lambda root: view.score[root]), rng)
             if child is not None:
                 return child
         return None if view.busy else wanted
@@ -317,6 +338,12 @@ def draw_weighted(weights: Floats, among: Ints, rng: Random) -> AgentId | None:
         sums = list(range(1, len(among) + 1))
     index = int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))
     return AgentId(int(among[min(index, len(among) - 1)]))
+
+
+def next_root(view: View, able: Flags) -> AgentId | None:
+    """Return the root with the fewest children, the oldest of equals; None where none is able to have one."""
+    roots = [root for root in view.tree.roots if able[root]]
+    return min(roots, key=lambda root: (view.children[root], root), default=None)
 
 
 def pick(agents: Ints, index: int) -> AgentId | None:

@@ -12,7 +12,7 @@ from random import Random
 import numpy as np
 
 from dgm.archive.tree import Tree
-from dgm.domain import SEED, AgentId, TaskId, Verdict
+from dgm.domain import AgentId, TaskId, Verdict
 from dgm.policies.dgm import FIRST_STAGE, choose_leftover, sigmoid, staged
 from dgm.policies.policy import Flags, Floats, Ints, Plan, View, draw_weighted, pick
 
@@ -34,12 +34,12 @@ def judged(view: View) -> Flags:
 def candidates(view: View) -> Ints:
     """Return the ids of the fertile agents that were judged, ascending.
 
-    Where nobody was judged it is the seed alone, so that an archive can always grow. While the seed's evaluations run
-    it is nobody.
+    Where nobody was judged it is the roots, so that an archive can always grow. While their evaluations run it is
+    nobody.
     """
     agents = judged(view)
     if not agents.any():
-        agents[SEED] = not view.running[SEED]
+        agents[view.tree.roots] = view.running[view.tree.roots] == 0
     return np.flatnonzero(agents & view.can_have_child)
 
 
@@ -141,7 +141,7 @@ UNIT = 10**9
 
 
 def uct(view: View, rng: Random) -> Plan:  # noqa: ARG001
-    """Walk from the seed down by upper confidence bounds (SWE-Search, arXiv:2410.20285, on agents instead of edits).
+    """Walk from the roots down by upper confidence bounds (SWE-Search, arXiv:2410.20285, on agents instead of edits).
 
     Each step goes to the child with the highest value / n + √2 * sqrt(ln N / n), the older of equals. Every agent is
     one visit of itself and of all its ancestors; its reward is its score. n counts the visits of a child's clade, value
@@ -163,15 +163,19 @@ def _walk(view: View) -> AgentId | None:
         leads[agent.id] &= walkable[agent.id]
         if agent.parents and leads[agent.id]:
             leads[agent.parents[0]] = True
-    node = SEED
+
+    def best(below: Sequence[AgentId], above: int) -> AgentId:
+        return max(below, key=lambda child: (upper_bound(values[child], visits[child], above), -child))
+
+    roots = [root for root in tree.roots if leads[root]] or tree.roots
+    node = best(roots, sum(visits[root] for root in tree.roots)) if len(roots) > 1 else roots[0]
     while children[node] >= EXPANSIONS or not able[node]:
         below = [
             child for child in tree.children(node) if tree.agents[child].parents[0] == node and leads[child]
         ]
         if not below:
             break
-        above = visits[node]
-        node = max(below, key=lambda child: (upper_bound(values[child], visits[child], above), -child))
+        node = best(below, visits[node])
     return node if able[node] else None
 
 
@@ -189,7 +193,9 @@ def _sum_clades(view: View) -> tuple[list[int], list[int], list[int]]:
     for parents in view.parents_of_unborn:
         visits[parents[0]] += 1
         children[parents[0]] += 1
-    for agent in reversed(view.tree.agents[1:]):
+    for agent in reversed(view.tree.agents):
+        if not agent.parents:
+            continue
         parent = agent.parents[0]
         visits[parent] += visits[agent.id]
         values[parent] += values[agent.id]
@@ -285,7 +291,7 @@ def pareto(view: View, rng: Random) -> Plan:
     tried it). Candidates whose every front has other members are dropped one by one, from the worst up. One of the rest
     is drawn, in proportion to its number of fronts.
 
-    Schedule: the seed is evaluated on all tasks. A child tries a batch of 3 tasks that its parent has tried. If it
+    Schedule: the roots are evaluated on all tasks. A child tries a batch of 3 tasks that its parent has tried. If it
     solves more of them than the parent did, it is a candidate and is evaluated on the rest. The program skips a batch
     that the parent solves completely; so the last task of a batch is one that the parent failed, if it solved the
     others.
@@ -315,7 +321,7 @@ def pareto(view: View, rng: Random) -> Plan:
 
 
 def passed_batch(view: View, agent: AgentId) -> bool:
-    """Return whether an agent is the seed, or solved more of its batch than its parent, where both have verdicts."""
+    """Return whether an agent is a root, or solved more of its batch than its parent, where both have verdicts."""
     parents = view.tree.agents[agent].parents
     if not parents:
         return True
@@ -328,7 +334,7 @@ def passed_batch(view: View, agent: AgentId) -> bool:
 
 
 def front_members(view: View) -> tuple[Ints, Floats]:
-    """Return the candidates that remain on the fronts, and their numbers of fronts; a seed without a verdict counts."""
+    """Return the candidates that remain on the fronts, and their numbers of fronts; roots without a verdict count."""
     agents = np.array(
         [agent for agent in candidates(view).tolist() if passed_batch(view, agent)], dtype=np.int64
     )
@@ -336,7 +342,7 @@ def front_members(view: View) -> tuple[Ints, Floats]:
     fronts = np.where(solved.any(axis=0), solved, known)
     remaining = undominated(fronts, np.argsort(-solved.sum(axis=1), kind="stable")[::-1])
     if len(agents) and not len(remaining):
-        return np.array([SEED]), np.ones(1)
+        return agents, np.ones(len(agents))
     return agents[remaining], fronts[remaining].sum(axis=1)
 
 

@@ -15,7 +15,7 @@ from dgm.render.safe import neutralise, one_line
 from dgm.views.comparison import ComparedRun, ComparisonView, GroupPairs, TaskPairs
 from dgm.views.holdout import POWERFUL, WORTH_FINDING, Answer, DifferenceView, HoldoutView
 from dgm.views.objective import CheapestView
-from dgm.views.report import OperatorView, ReportView
+from dgm.views.report import OperatorView, ReportView, RootView
 from dgm.views.values import TallyView, UsageView
 
 SHOWN = 3
@@ -39,6 +39,7 @@ def render_report(view: ReportView) -> RenderableType:
     )
     rows = [
         *_search_rows(view),
+        *(("" if number else "roots", Text(root_text(root))) for number, root in enumerate(view.roots)),
         *_holdout_rows(view),
         *([] if view.simulated else [("probes", probes_text(view))]),
         *_operator_rows(view),
@@ -187,6 +188,16 @@ def drift_text(view: ReportView) -> str:
         f"source {sizes[0]} → {sizes[1]} bytes, {costs[0]} → {costs[1]}{'' if money else ' tokens'} a task, "
         f"calls {first.calls_per_task:.1f} → {last.calls_per_task:.1f} a task, "
         f"refusals {first.refusals} → {last.refusals}"
+    )
+
+
+def root_text(root: RootView) -> str:
+    """Return the results of a root and its clade on one line."""
+    return (
+        f"agent {root.agent} {one_line(root.name, 24)} {fmt.tally_interval(root.own)}; "
+        f"clade {fmt.tally_interval(root.clade)} of {fmt.count(root.agents, 'agent')}, its best {root.best.agent}: "
+        f"{fmt.tally_interval(root.best.own)}, lower bound {root.best.lower_bound:.2f}; "
+        f"{fmt.count(root.children, 'child', 'children')}; {fmt.spend(root.spend)}"
     )
 
 

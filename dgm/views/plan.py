@@ -22,7 +22,7 @@ from dgm.config import Settings
 from dgm.domain import Split, Tally, TaskId, Usage, Verdict
 from dgm.errors import DgmError
 from dgm.evaluation.control import FOLDER
-from dgm.meta.seeds import read_seed, seed_of
+from dgm.meta.seeds import read_seed, seeds_of
 from dgm.models.choose import names_by_role
 from dgm.models.pricing import Price
 from dgm.policies.registry import POLICIES
@@ -231,7 +231,7 @@ class _Past:
     def __init__(self, settings: Settings, parts: RunParts) -> None:
         self._settings, self._version = settings, parts.benchmark.version
         self.evaluations, self.expansions = _Costs(), _Costs()
-        self._seed_tree = tree_id(read_seed(seed_of(settings)))
+        self._seed_tree = tree_id(read_seed(seeds_of(settings)[0]))
         self._seed_verdicts = defaultdict[TaskId, list[Verdict]](list)
         """Verdicts of agents with the seed's source, run by the same model on the same suite, the newest run first."""
         self._evaluations = self._expansions = self._births = 0
@@ -265,7 +265,7 @@ class _Past:
         if run.kind is RunKind.SEARCH and then.policy.name == self._settings.policy.name:
             self._evaluations += run.tree.evaluations
             self._expansions += run.tree.expansions_begun
-            self._births += len(run.tree.agents) - 1
+            self._births += len(run.tree.agents) - len(run.tree.roots)
         if same_suite and models["solve"] == wanted["solve"]:
             self._read_seed(run)
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from pydantic import Field
 
-from dgm.analysis.accounts import OperatorLine, Purpose, operators_of
+from dgm.analysis.accounts import Accounts, OperatorLine, Purpose, operators_of
 from dgm.analysis.agents import best_of, trace_lineage
 from dgm.archive.events import ActionStarted, traces_of
 from dgm.archive.run import Run, RunKind, format_assignments, identity_of, state
@@ -19,7 +19,8 @@ from dgm.config.toml_files import format_key, format_value
 from dgm.domain import SEED, AgentId, Evaluate, Usage
 from dgm.errors import ArchiveCorrupt, UserError
 from dgm.evaluation.control import FOLDER
-from dgm.stats import best_of_many
+from dgm.meta.seeds import name_of_root
+from dgm.stats import best_of_many, lower_bound
 from dgm.views.agents import AgentRow
 from dgm.views.best_line import (
     MatrixView,
@@ -45,7 +46,7 @@ from dgm.views.run import (
     models_text,
     view_dead_end,
 )
-from dgm.views.values import RoleUsage, UsageView, View, role_usages
+from dgm.views.values import RoleUsage, TallyView, UsageView, View, role_usages
 
 REPEATING = ("offline", "recorded")
 """Models that give equal answers to equal requests."""
@@ -126,6 +127,23 @@ class ReportTree(View):
     """All agents; of a very large archive the best agent's line and the agents of the largest clades."""
     left_out: int
     """Number of agents left out."""
+
+
+class RootView(View):
+    """One of several roots of a search, and its clade; a crossover's child is in both parents' clades."""
+
+    agent: int
+    name: str
+    """Last part of the name by which the settings give it; empty if they do not."""
+    own: TallyView
+    clade: TallyView
+    agents: int
+    """Agents of the clade, the root included."""
+    children: int
+    best: AgentRow
+    """The agent of the clade with the highest lower bound."""
+    spend: UsageView
+    """Usage of all agents of the clade and of their children, stillborn ones included."""
 
 
 class SearchSpend(UsageView):
@@ -219,6 +237,8 @@ class ReportView(View):
     probes: AgentProbesView
     """State of the best agent's probes."""
     ending: EndingView | None = None
+    roots: tuple[RootView, ...]
+    """The agents that the search started from, if there are several; else empty."""
     spend: SearchSpend
     operators: tuple[OperatorView, ...]
     curve: tuple[CurvePoint, ...]
@@ -267,7 +287,6 @@ class ReportView(View):
         lineage, settings, identity = read_lineage(run, best), run.settings(), identity_of(run)
         simulated = run.kind is RunKind.SIMULATION
         highest = find_highest(tree, best)
-        graded = tree.clade(SEED)
         began, ended = run.store.query("SELECT min(at), max(at) FROM events WHERE seq <= ?", (tree.seq,))[0]
         return cls(
             run=identity.run,
@@ -285,7 +304,7 @@ class ReportView(View):
             agents=len(tree.agents),
             stillborn=sum(tree.stillborn.values()),
             evaluations=tree.evaluations,
-            resolved=graded.resolved,
+            resolved=int(tree.own_resolved.sum()),
             tasks=len(tree.tasks),
             curriculum=CurriculumView.load(tree),
             running=len(tree.pending),
@@ -302,6 +321,7 @@ class ReportView(View):
             cheapest=CheapestView.load(run, best),
             objective=ObjectiveView.load(run),
             probes=AgentProbesView.load(run, tree.agents[best]),
+            roots=_compare_roots(run, best),
             spend=_read_spend(run),
             operators=read_operators(run),
             curve=tuple(compute_curve(run, POINTS)),
@@ -354,6 +374,29 @@ def _correct_rate(tree: Tree, best: AgentId) -> ChosenView | None:
         return None
     corrected = best_of_many(tallies[best], tallies)
     return ChosenView(agent=best, evaluated=evaluated, rate=tallies[best].rate, corrected_rate=corrected)
+
+
+def _compare_roots(run: Run, best: AgentId) -> tuple[RootView, ...]:
+    tree = run.tree
+    if len(tree.roots) < 2:
+        return ()
+    accounts, rows = Accounts(run), list[RootView]()
+    for root in tree.roots:
+        members = tree.clade_members(root)
+        leader = max(members, key=lambda member: (lower_bound(tree.own(member)), -member))
+        rows.append(
+            RootView(
+                agent=root,
+                name=Path(name_of_root(run.config, root)).name,
+                own=TallyView.of(tree.own(root)),
+                clade=TallyView.of(tree.clade(root)),
+                agents=len(members),
+                children=len(tree.children(root)),
+                best=AgentRow.of(tree, tree.agents[leader], best),
+                spend=UsageView.of(accounts.clade(root)),
+            )
+        )
+    return tuple(rows)
 
 
 def view_tree(tree: Tree, best: AgentId, most: int = NODES) -> ReportTree:
@@ -517,7 +560,8 @@ def run_command_text(config: Mapping[str, Any]) -> str:
         if value is None or (value == _value_at(usual, path) and key not in ALWAYS):
             continue
         if key in FLAGS:
-            words += [FLAGS[key], str(value)]
+            for each in value if isinstance(value, list) else [value]:
+                words += [FLAGS[key], str(each)]
         else:
             words += ["--set", f"{format_key(path)}={format_value(value)}"]
     return shlex.join(words)

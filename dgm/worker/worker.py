@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 
 from dgm.archive.run import Run
 from dgm.archive.snapshots import tree_id
@@ -106,10 +107,11 @@ class Worker:
         return self.run.tree.spend_of(action)
 
 
-def commit_seed(run: Run, source: Snapshot) -> Born:
-    """Commit agent 0, and return its birth."""
+def commit_seed(run: Run, source: Snapshot, name: str = "") -> Born:
+    """Commit an agent without parents, and return its birth; ``name`` tells one of several roots from the others."""
     clean: dict[str, Entry] = {path: entry for path, entry in source.items() if "__pycache__" not in path}
-    return Born((), "seed", run.repository.commit(clean, ()), "the agent that the search starts from")
+    told = f"{Path(name).name}: one of the agents" if name else "the agent"
+    return Born((), "seed", run.repository.commit(clean, ()), f"{told} that the search starts from")
 
 
 PROBE = "probe"

@@ -1,12 +1,16 @@
 """The tree model of ``lineage`` as one big Gaussian, to hold the passes against."""
 
+from types import MappingProxyType
+
 import numpy as np
 
 from dgm.policies.lineage.posterior import DRIFT_KEPT, ROOT_DRIFT_SCALE, ROOT_VARIANCE, Beliefs
 
+NO_OFFSETS = MappingProxyType({})
+
 
 def build_beliefs(parents, evidence, step, mean_drift):
-    """Beliefs of a tree with precision and η per agent; ``update`` must follow."""
+    """Beliefs of trees with precision and η per agent; ``update`` must follow. A root is its own parent."""
     beliefs = Beliefs(step, mean_drift)
     for agent, (parent, (precision, eta)) in enumerate(zip(parents, evidence, strict=True)):
         beliefs.add(parent)
@@ -14,25 +18,30 @@ def build_beliefs(parents, evidence, step, mean_drift):
     return beliefs
 
 
-def prior(parents, step, mean_drift):
-    """Mean and covariance of (θ_0, μ_0, θ_1, μ_1, …)."""
+def prior(parents, step, mean_drift, offsets):
+    """Mean and covariance of (θ_0, μ_0, θ_1, μ_1, …); ``offsets``: root → the anchor of its tree minus agent 0's."""
     n = len(parents)
     mean, cov = np.zeros(2 * n), np.zeros((2 * n, 2 * n))
-    mean[1] = mean_drift
-    cov[:2, :2] = np.diag([ROOT_VARIANCE, ROOT_DRIFT_SCALE * step.drift])
     a = np.array([[step.rho, step.carry], [0.0, DRIFT_KEPT]])
-    for agent in range(1, n):
-        me, up = slice(2 * agent, 2 * agent + 2), slice(2 * parents[agent], 2 * parents[agent] + 2)
-        mean[me] = a @ mean[up] + np.array([step.c1, step.c2])
+    roots = []
+    for agent, parent in enumerate(parents):
+        me, up = slice(2 * agent, 2 * agent + 2), slice(2 * parent, 2 * parent + 2)
+        roots.append(agent if parent == agent else roots[parent])
+        if parent == agent:
+            mean[me] = 0.0, mean_drift
+            cov[me, me] = np.diag([ROOT_VARIANCE, ROOT_DRIFT_SCALE * step.drift])
+            continue
+        anchor = (1.0 - step.rho) * offsets.get(roots[agent], 0.0)
+        mean[me] = a @ mean[up] + np.array([step.c1 + anchor, step.c2])
         cov[me, : 2 * agent] = a @ cov[up, : 2 * agent]
         cov[: 2 * agent, me] = cov[me, : 2 * agent].T
         cov[me, me] = a @ cov[up, up] @ a.T + np.diag([step.q, step.drift])
     return mean, cov
 
 
-def posterior(parents, step, mean_drift, evidence):
+def posterior(parents, step, mean_drift, evidence, offsets=NO_OFFSETS):
     """Mean and covariance after ``evidence``: per agent, precision and η of its skill."""
-    mean, cov = prior(parents, step, mean_drift)
+    mean, cov = prior(parents, step, mean_drift, offsets)
     precision = np.linalg.inv(cov)
     h = precision @ mean
     for agent, (lam, eta) in enumerate(evidence):
@@ -42,10 +51,10 @@ def posterior(parents, step, mean_drift, evidence):
     return cov @ h, cov
 
 
-def log_likelihood(parents, step, mean_drift, evidence):
+def log_likelihood(parents, step, mean_drift, evidence, offsets=NO_OFFSETS):
     """log ∫ prior(x) Π exp(-½ Λ θ² + η θ) dx."""
-    mean, cov = prior(parents, step, mean_drift)
-    after, narrow = posterior(parents, step, mean_drift, evidence)
+    mean, cov = prior(parents, step, mean_drift, offsets)
+    after, narrow = posterior(parents, step, mean_drift, evidence, offsets)
     before, now = np.linalg.inv(cov), np.linalg.inv(narrow)
     return (
         0.5 * after @ now @ after

@@ -7,7 +7,8 @@ The model. Agent i has a skill θ and a heritable drift μ, on the logit scale; 
     μ_child = 0.95 μ_parent + 0.05 μ̄ + N(0, d)
 
 where a is the seed's skill, θ_seed ~ N(0, 1) and μ_seed ~ N(μ̄, 4.5 d). A child keeps the share ρ of its parent's gain
-over the seed; the second of two parents is ignored. Some children are broken: they solve with probability 0.01,
+over the seed; the second of two parents is ignored. Several roots are so many independent seeds, each with its own a;
+all trees share the parameters and the tasks. Some children are broken: they solve with probability 0.01,
 whatever their parents' skill. ρ, q, d, the rates of broken children, μ̄ and the difficulties are learned in the run.
 
 Inference. Verdicts are made Gaussian about the current means (``learn``). Two passes over the tree (``posterior``)

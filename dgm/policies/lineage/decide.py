@@ -22,13 +22,13 @@ from dgm.archive.events import (
     VerdictWithdrawn,
 )
 from dgm.archive.tree import Tree
-from dgm.domain import SEED, ActionId, AgentId, Evaluate, Expand, TaskId, Verdict
+from dgm.domain import ActionId, AgentId, Evaluate, Expand, TaskId, Verdict
 from dgm.policies.limits import evaluations_begun, fertile, share_left
 from dgm.policies.lineage.learn import CALIBRATED_AGENTS, CALIBRATION, OFTEN, Posterior
 from dgm.policies.lineage.posterior import Array
 from dgm.policies.policy import Plan, View
 
-ROOT_BONUS = 0.3  # added to the seed's skill where the search compares: it is left only on evidence
+ROOT_BONUS = 0.3  # added to a root's skill where the search compares: it is left only on evidence
 HORIZON = 6  # generations that a parent is judged over
 # Standard deviations: a line further behind the best agent is passed over as long as any is within reach. Far below,
 # what promises most is the least known, and a search would follow one failing line from newest to newest.
@@ -136,9 +136,9 @@ class Lineage:
                 self._most_under_way = max(self._most_under_way, len(self._under_way))
             case ActionLost(action) | ChildProposed(action):
                 self._under_way.discard(action)
-            case AgentBorn(action, _, child):
+            case AgentBorn(action, agent, child):
                 self._end_expansion(action, child.cost.seconds)
-                self.posterior.born(child.parents[0] if child.parents else SEED)
+                self.posterior.born(child.parents[0] if child.parents else agent)
             case AgentStillborn(action, outcome):
                 self._end_expansion(action, outcome.cost.seconds)
                 self.deaths[outcome.parents[0]] = self.deaths.get(outcome.parents[0], 0) + 1
@@ -159,7 +159,7 @@ class Lineage:
         """Return the plan: the parent whose line promises most, and the agent whose evaluation matters most.
 
         An agent matters if its evaluation may change which agent is best. Every new child is evaluated once, the first
-        ones up to three times. Nobody is a parent before an agent has a result or all evaluations of the seed were
+        ones up to three times. Nobody is a parent before an agent has a result or all evaluations of a root were
         given up.
         """
         outlook = self.outlook(view.tree)
@@ -234,9 +234,10 @@ class Outlook:
         self._under_way, self._growing = _count_under_way(tree)
         self.skill, self._drift, self._tt, self._tm, self._mm = self._posterior.states(self._under_way).T
         self.broken = self._posterior.broken()
+        self._anchors = self._posterior.anchors
         self._probed = np.array(self._posterior.evidence.counts) > 0
         self._standing = self.skill.copy()
-        self._standing[SEED] += ROOT_BONUS
+        self._standing[tree.roots] += ROOT_BONUS
         self._top, self._rivals = self._rank()
 
     @cached_property
@@ -306,7 +307,7 @@ class Outlook:
         """Return how much the agent's verdict on each task would teach about its skill: w / (1 + w v), w = p(1 - p).
 
         The worth is divided by 1 + (s / 0.2)⁴, where s is the task's share of all results: the verdicts of relatives
-        on one task repeat one another. A first child that has failed gets tasks that its parent solves (the seed, if
+        on one task repeat one another. A first child that has failed gets tasks that its parent solves (its root, if
         its parent solves nothing), as long as there are any. Then the worth is p alone: an agent that fails where it
         should succeed may be broken.
         """
@@ -345,12 +346,16 @@ class Outlook:
             CALIBRATED_AGENTS if limit is None else min(CALIBRATED_AGENTS, int(CALIBRATION_SHARE * limit))
         )
         first = range(1, min(len(self._tree.agents), number + 1))
-        return tuple(AgentId(agent) for agent in first if self._posterior.evidence.undecided(agent))
+        return tuple(
+            AgentId(agent)
+            for agent in first
+            if agent not in self._tree.roots and self._posterior.evidence.undecided(agent)
+        )
 
     def _able(self) -> NDArray[np.bool_]:
         """Return per agent whether it may have a child.
 
-        With many workers an agent needs no result for that. Where nobody has a result the seed may, once it has tried
+        With many workers an agent needs no result for that. Where nobody has a result a root may, once it has tried
         tasks and none of its evaluations is under way. Then all of them were given up, and an archive must be able to
         grow.
         """
@@ -359,7 +364,8 @@ class Outlook:
             return able
         probed = self._probed.copy()
         if not probed.any():
-            probed[SEED] = self._tree.tried_count[SEED] > 0 and SEED not in self._under_way
+            for root in self._tree.roots:
+                probed[root] = self._tree.tried_count[root] > 0 and root not in self._under_way
         return able & probed
 
     def _proved(self) -> NDArray[np.bool_]:
@@ -367,29 +373,29 @@ class Outlook:
 
         Then the agents that have solved something count, and their children. A single failed try says next to nothing
         where success is rare, so P(broken) stays low: without this rule, lines of broken agents grow that have one
-        failure each. The seed counts as proved, whatever its results. An agent without a result counts like its parent.
+        failure each. Roots count as proved, whatever their results. An agent without a result counts like its parent.
         """
         if not self._posterior.often_broken:
             return np.ones(len(self.skill), dtype=np.bool_)
         parents = self._posterior.beliefs.parents
         proved = np.array(self._posterior.evidence.solved) > 0
-        proved[SEED] = True
+        proved[self._tree.roots] = True
         for agent in np.flatnonzero(~self._probed):
             proved[agent] = proved[parents[agent]]
         hopeful: NDArray[np.bool_] = proved | proved[parents]
         return hopeful
 
     def _seed_is_known(self) -> bool:
-        """Return whether the seed is alone, has no child on its way, and has been tried as often as it should be."""
+        """Return whether the roots are alone, without a child on its way, and were tried as often as they should."""
         limit = self._tree.budget.evaluations
         enough = SEED_RESULTS if limit is None else min(SEED_RESULTS, SEED_SHARE * limit)
-        alone = len(self._tree.agents) == 1 and not self._growing.any()
-        return alone and self._tree.tried_count[SEED] >= enough
+        alone = len(self._tree.agents) == len(self._tree.roots) and not self._growing.any()
+        return alone and self._tree.tried_count.sum() >= enough
 
     def _expansion_worth(self, parent: AgentId) -> float:
         """Return (1 - broken rate) EI(m_c - best, s(v_c, m)) / (c + m) of the parent's child, for the best m."""
         rho, q, _ = self._posterior.laws
-        anchor = self._posterior.anchor
+        anchor = self._anchors[parent]
         mean = anchor + rho * (self.skill[parent] - anchor) + self._drift[parent]
         variance = self._tt[parent] * rho**2 + 2.0 * rho * self._tm[parent] + self._mm[parent] + q
         lead = np.full(len(PROBES), mean - self._top)
@@ -403,13 +409,13 @@ class Outlook:
         step.
         """
         rho, q, _ = self._posterior.laws
-        gain = self.skill - self._posterior.anchor
+        gain = self.skill - self._anchors
         drift = np.zeros_like(gain)
         index = np.full_like(gain, -np.inf)
         for _ in range(HORIZON):
             gain = rho * gain
             drift = rho * drift + self._drift
-            index = np.maximum(index, self._posterior.anchor + gain + drift)
+            index = np.maximum(index, self._anchors + gain + drift)
         variance = self._tt + 2 * HORIZON * self._tm + HORIZON**2 * self._mm + q
         ahead: Array = index - PENDING_EXPANSION * self._growing - self._top
         return ahead, np.sqrt(np.maximum(variance, 0.0))
@@ -429,7 +435,7 @@ class Outlook:
         """Return the standing of the best agent, and of each agent's rival."""
         counted = self._probed & (self.broken < 0.5)
         if not counted.any():
-            counted[SEED] = True
+            counted[self._tree.roots] = True
         standing = np.where(counted, self._standing, -np.inf)
         best = leader(standing)
         top = float(standing[best])
@@ -456,25 +462,30 @@ def _count_under_way(tree: Tree) -> tuple[dict[int, int], Array]:
 
 
 def recommend(tree: Tree) -> AgentId:
-    """Return the sound agent with the highest lower bound, or the seed where no other agent has proved better.
+    """Return the sound agent with the highest lower bound, or the best root where no other agent has proved better.
 
     The bound is the posterior mean less one and a half standard deviations: between two agents that seem equal the
     better known one is taken. An agent needs two results or more, one of them a success. Only the agent that is taken
-    is compared with the seed. The seed has a small bonus if the agent is of the first generations and a malus if it is
-    of later ones. Where many of the first children failed, the malus is larger and holds for any generation.
+    is compared with the seed (of several roots, the one with the highest bound). The seed has a small bonus if the
+    agent is of the first generations and a malus if it is of later ones. Where many of the first children failed, the
+    malus is larger and holds for any generation.
     """
     posterior = fit(tree)
     broken, evidence = posterior.broken(), posterior.evidence
     bounds = np.array([state.t - CAUTION * math.sqrt(state.tt) for state in posterior.beliefs.states])
+    root = tree.roots[leader(bounds[tree.roots])]
     candidates = [
         AgentId(agent)
         for agent, count in enumerate(evidence.counts)
-        if agent and count >= LEAST_RESULTS and evidence.solved[agent] and broken[agent] < 0.5
+        if agent not in tree.roots
+        and count >= LEAST_RESULTS
+        and evidence.solved[agent]
+        and broken[agent] < 0.5
     ]
-    best = candidates[leader(bounds[candidates])] if candidates else SEED
+    best = candidates[leader(bounds[candidates])] if candidates else root
     bonus = np.interp(posterior.beliefs.depths[best], RECOMMENDED_GENERATIONS, RECOMMENDED_ROOT_BONUS)
     bonus = np.interp(posterior.failed_children(), (SELDOM, OFTEN), (bonus, DOUBTED_ROOT_BONUS))
-    return best if bounds[best] > bounds[SEED] + bonus else SEED
+    return best if bounds[best] > bounds[root] + bonus else root
 
 
 def fit(tree: Tree, rest: float = FIT_MOVE) -> Posterior:
@@ -485,7 +496,7 @@ def fit(tree: Tree, rest: float = FIT_MOVE) -> Posterior:
     posterior = Posterior()
     numbers = {task: number for number, task in enumerate(tree.tasks)}
     for agent in tree.agents:
-        posterior.born(agent.parents[0] if agent.parents else SEED)
+        posterior.born(agent.parents[0] if agent.parents else agent.id)
         for task, verdict in tree.verdicts(agent.id).items():
             if verdict is not None and task in numbers:
                 posterior.record(agent.id, numbers[task], verdict is Verdict.RESOLVED)

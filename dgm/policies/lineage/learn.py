@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dgm.domain import SEED
 from dgm.policies.lineage.posterior import (
     DRIFT_KEPT,
     LEAST_SOUND,
@@ -28,6 +27,7 @@ from dgm.policies.lineage.posterior import (
     Step,
     filter_information,
     message,
+    shift,
 )
 
 MEAN_DRIFT = -0.02  # mean drift before data: an edit is expected to harm a little
@@ -52,7 +52,7 @@ RELINEARISE = 0.1  # an agent's verdicts are linearised again when its mean has 
 SOUND_MOVE = (
     0.02  # a message is weighed anew when its sender's chance of being sound has moved by more than this
 )
-ANCHOR_MOVE = 0.02  # the anchor follows the seed's skill when that has moved by more than this
+ANCHOR_MOVE = 0.02  # the anchor follows its root's skill when that has moved by more than this
 SWEEP_EVERY = 20  # results between two sweeps
 PENDING_INFORMATION = 0.15  # that an evaluation under way is expected to bring
 
@@ -77,7 +77,7 @@ class Laws(NamedTuple):
     """The parameters that all steps of a tree share."""
 
     rho: float
-    """Share of a gain over the seed that a child keeps."""
+    """Share of a gain over its root that a child keeps."""
     q: float
     """Variance of a child's skill about what was expected of it."""
     drift: float
@@ -112,7 +112,7 @@ def log_likelihood(beliefs: Beliefs, step: Step[Array]) -> Array:
     """Return the log likelihood of the linearised verdicts, states integrated out, up to a constant.
 
     There is one value for each of the step's parameters. It is Σ r {½ HᵀQMH - ½ ln det(I + JQ) - ½ cᵀNc + (MH)ᵀc} over
-    children, plus the root's ½ hᵀSh - ½ ln det S⁻¹ - ½ ln v - ½ μ̄²/v. Here v is the variance of the root's drift before
+    children, plus each root's ½ hᵀSh - ½ ln det S⁻¹ - ½ ln v - ½ μ̄²/v. Here v is the variance of its drift before
     data. The function makes one upward pass, one generation of the tree at a time.
     """
     depths, parents = np.array(beliefs.depths), np.array(beliefs.parents)
@@ -125,17 +125,21 @@ def log_likelihood(beliefs: Beliefs, step: Step[Array]) -> Array:
     info[0], info[3] = np.array(beliefs.evidence)[order].T[:, :, None]
     sound = np.array(beliefs.sound)
     sound = np.where(sound >= LEAST_SOUND, sound, 0.0)[order, None]
+    offsets = np.array([beliefs.offsets[root] for root in beliefs.roots])[order, None]
     total = np.zeros(len(step.rho))
     for first, last in zip(starts[-2:0:-1], starts[:1:-1], strict=True):
         rows = slice(first, last)
         generation: Information[Array] = tuple(info[:, rows])
-        of = filter_information(generation, step)
-        total += (sound[rows] * _likelihood_terms(generation, of, step)).sum(axis=0)
+        here = shift(step, offsets[rows])
+        of = filter_information(generation, here)
+        total += (sound[rows] * _likelihood_terms(generation, of, here)).sum(axis=0)
         above = parents[rows]
         heads = np.flatnonzero(np.diff(above, prepend=-1))
-        for column, sent in zip(info, message(of, step, sound[rows]), strict=True):
+        for column, sent in zip(info, message(of, here, sound[rows]), strict=True):
             column[above[heads]] += sent if len(heads) == len(above) else np.add.reduceat(sent, heads)
-    return total + _root_term(info[:, 0], step, beliefs.mean_drift)
+    for root in range(starts[1]):
+        total = total + _root_term(info[:, root], step, beliefs.mean_drift)
+    return total
 
 
 def _likelihood_terms(info: Information[Array], of: Filter[Array], step: Step[Array]) -> Array:
@@ -278,7 +282,7 @@ class Posterior:
         self.often_broken = False
         """True if edits are assumed to break the agent often: by ``failed_children`` when a sweep last learned."""
         self.anchor = 0.0
-        """The seed's skill, that gains are measured from."""
+        """The seed's skill, that gains are measured from; ``Beliefs.offsets`` has the difference of other roots."""
         self.evidence = Evidence()
         self.mean_drift = MEAN_DRIFT
         self.beliefs = Beliefs(self.laws.step(self.anchor, self.mean_drift), self.mean_drift)
@@ -295,8 +299,13 @@ class Posterior:
         """The posterior mean of each agent's skill."""
         return [state.t for state in self.beliefs.states]
 
+    @property
+    def anchors(self) -> Array:
+        """The skill that each agent's gain is measured from: its root's."""
+        return self.anchor + np.array([self.beliefs.offsets[root] for root in self.beliefs.roots])
+
     def born(self, parent: int) -> None:
-        """Add a new agent; the first one is the seed."""
+        """Add a new agent; a root is its own parent."""
         self.evidence.add_agent()
         self.beliefs.add(parent)
         self.breakage.add(parent)
@@ -318,7 +327,10 @@ class Posterior:
         self._since_sweep += 1
         if self._since_sweep >= SWEEP_EVERY:
             self.sweep()
-        elif abs(self.beliefs.states[SEED].t - self.anchor) > ANCHOR_MOVE:
+        elif any(
+            abs(self.beliefs.states[root].t - (self.anchor + offset)) > ANCHOR_MOVE
+            for root, offset in self.beliefs.offsets.items()
+        ):
             self._restart()
 
     def withdrawn(self, agent: int, task: int, solved: bool, attempt: int = 0) -> None:
@@ -341,9 +353,10 @@ class Posterior:
         self._restart()
 
     def within_reach(self, child: int) -> set[int]:
-        """Return the tasks that a sound child should solve: those of its parent, or of the seed if it solves none."""
+        """Return the tasks that a sound child should solve: those of its parent, or of its root if it solves none."""
         parent = self.beliefs.parents[child]
-        return self.evidence.tasks_of(parent, solved=True) or self.evidence.tasks_of(SEED, solved=True)
+        root = self.beliefs.roots[child]
+        return self.evidence.tasks_of(parent, solved=True) or self.evidence.tasks_of(root, solved=True)
 
     def failed_children(self) -> int:
         """Return how many of the first children have failed.
@@ -361,9 +374,9 @@ class Posterior:
         )
 
     def broken(self) -> Array:
-        """Return P(broken) of every agent; 0 for the seed."""
+        """Return P(broken) of every agent; 0 for roots."""
         broken: Array = 1.0 / (1.0 + np.exp(-np.array(self.breakage.odds)))
-        broken[:1] = 0.0
+        broken[[*self.beliefs.offsets]] = 0.0
         return broken
 
     def states(self, pending: Mapping[int, int]) -> Array:
@@ -389,7 +402,7 @@ class Posterior:
         rows = zip(agents, skills, *self.evidence.linearise(agents, skills, predicted), strict=True)
         for agent, skill, precision, eta, odds in rows:
             self._linearised_at[agent] = skill
-            if agent:
+            if agent not in self.beliefs.offsets:
                 self.breakage.set_evidence(agent, odds)
             self.beliefs.set_evidence(agent, precision, eta, self.beliefs.sound[agent])
         self._stale.clear()
@@ -405,7 +418,9 @@ class Posterior:
         self._stale.clear()
 
     def _restart(self) -> None:
-        self.anchor = self.beliefs.states[SEED].t
+        skills = {root: self.beliefs.states[root].t for root in self.beliefs.offsets}
+        self.anchor = skills[0]
+        self.beliefs.offsets = {root: skill - self.anchor for root, skill in skills.items()}
         self._note_moves(self.beliefs.restart(self.laws.step(self.anchor, self.mean_drift), self.mean_drift))
 
     def _note_moves(self, agents: list[int]) -> None:

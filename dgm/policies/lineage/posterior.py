@@ -5,7 +5,7 @@ two-dimensional states (skill θ, drift μ); on a chain it is the smoother of H.
 Journal 3 (1965), p. 1445. The evidence of an agent's verdicts is Gaussian in θ alone. The algebra of one step is
 written out for 2 × 2 matrices and works on floats and on arrays, so that many parameters can be tried at once.
 
-Everywhere a parent's index is below its child's, and agent 0, the root, is its own parent.
+Everywhere a parent's index is below its child's, and a root is its own parent; agent 0 is one.
 """
 
 import math
@@ -83,6 +83,11 @@ class State(NamedTuple):
     mm: float
 
 
+def shift(step: Step[N], offset: N) -> Step[N]:
+    """Return the step with gains measured from a skill that is higher by ``offset``."""
+    return step._replace(c1=step.c1 + (1.0 - step.rho) * offset)
+
+
 def filter_information(info: Information[N], step: Step[N]) -> Filter[N]:
     """Return M, N and M H of the information and the step's noise."""
     j11, j12, j22, h1, h2 = info
@@ -157,8 +162,14 @@ class Beliefs:
 
     def __init__(self, step: Step[float], mean_drift: float) -> None:
         self.step = step
+        """The step in the tree of agent 0."""
+        self.offsets: dict[int, float] = {}
+        """Root → the skill that gains in its tree are measured from, minus the one in agent 0's tree."""
+        self._steps: dict[int, Step[float]] = {}
         self.mean_drift = mean_drift
         self.parents: list[int] = []
+        self.roots: list[int] = []
+        """The root that each agent descends from along first parents."""
         self.depths: list[int] = []
         self.states: list[State] = []
         self.evidence: list[tuple[float, float]] = []
@@ -182,19 +193,25 @@ class Beliefs:
         return twin
 
     def add(self, parent: int) -> None:
-        """Add an agent without evidence; the first one is the root."""
+        """Add an agent without evidence; a root is its own parent."""
         agent = len(self.parents)
         self.parents.append(parent)
-        self.depths.append(self.depths[parent] + 1 if agent else 0)
+        self.roots.append(agent if parent == agent else self.roots[parent])
+        self.depths.append(0 if parent == agent else self.depths[parent] + 1)
+        if parent == agent:
+            self.offsets[agent], self._steps[agent] = 0.0, self.step
+        step = self._steps[self.roots[agent]]
         self.evidence.append((0.0, 0.0))
         self.sound.append(1.0)
         self._info.append(NOTHING)
         self._sent.append(NOTHING)
-        self._filters.append(filter_information(NOTHING, self.step))
-        child = (
-            child_state(self.states[parent], self._filters[agent], self.step) if agent else self._root_state()
+        self._filters.append(filter_information(NOTHING, step))
+        is_root = parent == agent
+        self.states.append(
+            self._root_state(agent)
+            if is_root
+            else child_state(self.states[parent], self._filters[agent], step)
         )
-        self.states.append(child)
 
     def set_evidence(self, agent: int, precision: float, eta: float, sound: float) -> None:
         """Replace the evidence of the agent's verdicts, and the weight of its messages."""
@@ -206,37 +223,39 @@ class Beliefs:
         self._dirty.add(agent)
 
     def predict(self, agent: int) -> float:
-        """Return the agent's expected skill, given its parent's state; for the root, its own mean."""
-        if not agent:
-            return self.states[0].t
-        parent = self.states[self.parents[agent]]
-        return self.step.rho * parent.t + self.step.carry * parent.m + self.step.c1
+        """Return the agent's expected skill, given its parent's state; for a root, its own mean."""
+        parent, step = self.states[self.parents[agent]], self._steps[self.roots[agent]]
+        if self.parents[agent] == agent:
+            return parent.t
+        return step.rho * parent.t + step.carry * parent.m + step.c1
 
     def update(self) -> list[int]:
         """Bring every state up to date; return the agents whose state changed by more than ``SETTLED``."""
         touched = with_ancestors(self._dirty, self.parents)
         self._dirty.clear()
         for agent in touched:
-            if agent:
+            if self.parents[agent] != agent:
                 self._send(agent, self._sent[agent])
         return self._update_states(touched)
 
     def restart(self, step: Step[float], mean_drift: float) -> list[int]:
-        """Infer everything anew with other parameters; return the agents as in ``update``."""
+        """Infer everything anew with other parameters and ``offsets``; return the agents as in ``update``."""
         self.step, self.mean_drift = step, mean_drift
+        self._steps = {root: shift(step, offset) for root, offset in self.offsets.items()}
         self._dirty.clear()
         self._info = [
             (precision, 0.0, 0.0, eta, 0.0) if precision else NOTHING for precision, eta in self.evidence
         ]
         for agent in range(len(self.parents) - 1, 0, -1):
-            self._send(agent, NOTHING)
+            if self.parents[agent] != agent:
+                self._send(agent, NOTHING)
         return self._update_states(range(len(self.parents)))
 
     def _send(self, agent: int, before: Information[float]) -> None:
         """Send the agent's message to its parent in place of ``before``."""
-        info, sound = self._info[agent], self.sound[agent]
-        self._filters[agent] = filter_ = filter_information(info, self.step)
-        sent = message(filter_, self.step, sound) if sound >= LEAST_SOUND and info is not NOTHING else NOTHING
+        info, sound, step = self._info[agent], self.sound[agent], self._steps[self.roots[agent]]
+        self._filters[agent] = filter_ = filter_information(info, step)
+        sent = message(filter_, step, sound) if sound >= LEAST_SOUND and info is not NOTHING else NOTHING
         self._sent[agent] = sent
         if sent is not before:
             of = self._info[self.parents[agent]]
@@ -248,8 +267,8 @@ class Beliefs:
                 of[4] + sent[4] - before[4],
             )
 
-    def _root_state(self) -> State:
-        return root_state(self._info[0], self.step, self.mean_drift)
+    def _root_state(self, root: int) -> State:
+        return root_state(self._info[root], self._steps[root], self.mean_drift)
 
     def _update_states(self, touched: Iterable[int]) -> list[int]:
         """Infer the states of these agents and of the descendants of whoever moved; return those that moved."""
@@ -260,12 +279,15 @@ class Beliefs:
         self._unsettled.clear()
         moved = []
         changed = bytearray(len(self.parents))
-        states, filters, step = self.states, self._filters, self.step
+        states, filters = self.states, self._filters
         for agent, parent in enumerate(self.parents):
             if not (due[agent] or changed[parent]):
                 continue
             old = states[agent]
-            new = child_state(states[parent], filters[agent], step) if agent else self._root_state()
+            if parent == agent:
+                new = self._root_state(agent)
+            else:
+                new = child_state(states[parent], filters[agent], self._steps[self.roots[agent]])
             if not -LARGEST_MOVE <= new.t - old.t <= LARGEST_MOVE:
                 new = new._replace(t=old.t + math.copysign(LARGEST_MOVE, new.t - old.t))
                 self._unsettled.add(agent)
@@ -281,7 +303,7 @@ class Breakage:
 
     A sound agent's child breaks at the learned ``rate``. A broken agent's child is broken too (``stays``), except for a
     learned share that is repaired. So failures all along a line show that it broke at its top, even if each agent of it
-    has only one result. The root is sound. Quantities are log odds of broken against sound.
+    has only one result. Roots are sound. Quantities are log odds of broken against sound.
     """
 
     def __init__(self) -> None:
@@ -300,13 +322,13 @@ class Breakage:
         self._often = False
 
     def add(self, parent: int) -> None:
-        """Add a new agent; the first one is the root."""
+        """Add a new agent; a root is its own parent."""
         agent = len(self._parents)
         self._parents.append(parent)
         for column in (self._evidence, self._below, self._sent):
             column.append(0.0)
-        self.odds.append(self._prior(self.odds[parent]) if agent else -ODDS_LIMIT)
-        self.sound.append(1.0 - self.rate if agent else 1.0)
+        self.odds.append(-ODDS_LIMIT if parent == agent else self._prior(self.odds[parent]))
+        self.sound.append(1.0 if parent == agent else 1.0 - self.rate)
 
     def set_evidence(self, agent: int, odds: float) -> None:
         """Replace the evidence of the agent's verdicts: log P(verdicts | broken) / P(verdicts | sound)."""
@@ -319,7 +341,7 @@ class Breakage:
         touched = with_ancestors(self._dirty, self._parents)
         self._dirty.clear()
         for agent in touched:
-            if agent:
+            if self._parents[agent] != agent:
                 self._send(agent)
         self._update_odds(touched)
         return touched[::-1]
@@ -330,7 +352,8 @@ class Breakage:
         self._sent = [0.0] * len(evidence)
         self._dirty.clear()
         for agent in range(len(evidence) - 1, 0, -1):
-            self._send(agent)
+            if self._parents[agent] != agent:
+                self._send(agent)
         self._update_odds(range(len(evidence)))
 
     def learn(self, probed: Iterable[int], often: bool = False) -> None:
@@ -339,7 +362,7 @@ class Breakage:
         This takes one step of expectation maximisation. Where edits ``often`` break the agent it takes up to 20 steps,
         from another belief: a failed try may say so little there that single steps do not move the rates.
         """
-        agents = [agent for agent in probed if agent]
+        agents = [agent for agent in probed if self._parents[agent] != agent]
         prior = OFTEN_BROKEN_RATE if often else BROKEN_RATE
         if often and not self._often:
             self.rate = max(self.rate, prior)
@@ -390,7 +413,7 @@ class Breakage:
         for agent in touched:
             due[agent] = 1
         for agent, parent in enumerate(self._parents):
-            if agent and (due[agent] or due[parent] or changed[parent]):
+            if parent != agent and (due[agent] or due[parent] or changed[parent]):
                 odds = self._prior(self.odds[parent] - self._sent[agent]) + self._below[agent]
                 odds = min(max(odds, -ODDS_LIMIT), ODDS_LIMIT)
                 if abs(odds - self.odds[agent]) > ODDS_SETTLED:

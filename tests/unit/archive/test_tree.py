@@ -99,6 +99,15 @@ def test_descent() -> None:
     assert networkx.ancestors(tree.graph, 5) == {2, 0}
 
 
+def test_a_crossing_of_two_roots_counts_for_the_clades_of_both() -> None:
+    tree = fold(born(0), born(1), born(2, 0), born(3, 2, 1), graded(1, 3))
+    assert (tree.roots, tree.depths.tolist()) == ([0, 1], [0, 0, 1, 2])
+    assert [tree.clade(AgentId(agent)) for agent in range(4)] == [Tally(1, 0)] * 4
+    assert [tree.clade_members(AgentId(agent)) for agent in range(4)] == [{0, 2, 3}, {1, 3}, {2, 3}, {3}]
+    assert tree.common_ancestor(AgentId(2), AgentId(1)) is None
+    assert tree.common_ancestor(AgentId(3), AgentId(1)) == 1
+
+
 def test_a_verdict_counts_for_the_agent_and_every_ancestor_once() -> None:
     tree = fold(*FAMILY, graded(1, 4))
     assert [tree.clade(AgentId(agent)) for agent in range(5)] == [Tally(1, 0)] * 5

@@ -8,14 +8,13 @@ from dgm.errors import UserError
 
 
 def test_former_options_become_settings(capsys):
-    words = ["my.toml", "--sandbox", "docker", "--max-hours=8", "--seed-agent", "mine", "--", "--sandbox"]
+    words = ["my.toml", "--sandbox", "docker", "--max-hours=8", "--", "--sandbox"]
     assert _translate("run", words) == [
-        "my.toml", "--set", "sandbox=docker", "--set", "budget.hours=8", "--agent", "mine", "--", "--sandbox",
+        "my.toml", "--set", "sandbox=docker", "--set", "budget.hours=8", "--", "--sandbox",
     ]  # fmt: skip
     assert capsys.readouterr().err.splitlines() == [
         "note: --sandbox is now --set sandbox=…",
         "note: --max-hours is now --set budget.hours=…",
-        "note: --seed-agent is now --agent",
     ]
 
 

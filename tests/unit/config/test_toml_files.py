@@ -90,6 +90,8 @@ def test_a_seed_agent_in_a_file_is_relative_to_the_file(value, placed, folders, 
     file.write_text(f'seed_agent = "{value}"\n')
     wanted = placed.replace("{}", str(folders)).replace("~", "/home/somebody")
     assert resolve(file, [], {}).seed_agent == wanted
+    file.write_text(f'seed_agent = ["solid", "{value}"]\n')
+    assert resolve(file, [], {}).seed_agent == ("solid", wanted)
 
 
 def test_subsets_are_placed_and_flags_stay_relative_to_the_working_directory(folders):

@@ -5,6 +5,7 @@ import pytest
 from dgm.domain import Entry, Prediction, Verdict
 from dgm.errors import AgentFault
 from dgm.meta.crossover import Crossover
+from dgm.meta.seeds import read_seed
 from dgm.protocols import Completed, JobKind, Needs
 from tests.unit.meta.making import (
     MANY_STEPS,
@@ -27,7 +28,7 @@ WITHOUT = {path: entry for path, entry in SEED.items() if path != "agent/loop.py
 def cross(first, second, *, edit=lambda files: files, checks=(PASSES,), **more):
     bench = Bench(edit=edit, checks=checks, words="DONE\nRationale: both limits are higher")
     parents = [member(3, first, "Allow $more steps."), member(7, second, "Show more output.")]
-    return make(Crossover, bench, brief(*parents, ancestor=SEED, **more)), bench
+    return make(Crossover, bench, brief(*parents, **{"ancestor": SEED, **more})), bench
 
 
 def test_where_nothing_conflicts_and_the_check_passes_no_agent_works():
@@ -129,3 +130,30 @@ def test_what_cannot_be_crossed_is_no_child():
         assert fault.value.stage == "parents"
     with pytest.raises(AgentFault, match=r"no agent\.toml"):
         cross(MORE_STEPS, MORE_OUTPUT, checks=[AgentFault("contract", "no agent.toml")])
+
+
+def test_roots_that_share_most_lines_are_merged_and_keep_the_firsts_contract():
+    other = {
+        **MORE_OUTPUT,
+        "agent.toml": Entry(SEED["agent.toml"].data + b"# another\n"),
+        "notes.md": Entry(b"n\n"),
+    }
+    proposal, bench = cross(MORE_STEPS, other, edit=lambda files: SEED, ancestor=None)
+    (job,) = bench.jobs
+    assert job.workspace["agent.toml"] == SEED["agent.toml"]
+    assert job.workspace["notes.md"] == Entry(b"n\n")
+    assert "MAX_STEPS = 20\n=======\nMAX_STEPS = 10\n" in job.workspace[
+        "agent/loop.py"
+    ].data.decode().replace("||||||| ancestor\n", "")
+    assert "The two have no ancestor: the merge kept the lines that both have" in job.problem
+    assert "in 1 place between lines" in job.problem
+    assert b"+MAX_STEPS = 20" in job.evidence["merged/first-parent.diff"].data
+    assert proposal.source == SEED
+
+
+def test_roots_with_little_in_common_are_crossed_by_the_first_parent_from_both_sources():
+    proposal, bench = cross(SEED, read_seed("solid"), edit=lambda files: MORE_STEPS, ancestor=None)
+    (job,) = bench.jobs
+    assert (job.source, job.workspace, set(job.evidence)) == (SEED, SEED, {"README.md"})
+    assert "the second one's source is in the folder `agents/7/source/`" in job.problem
+    assert (proposal.source, bench.checked) == (MORE_STEPS, [])

@@ -9,7 +9,16 @@ import pytest
 from dgm.config import Settings, resolve
 from dgm.errors import UserError
 from dgm.meta.contract import read_contract
-from dgm.meta.seeds import freeze_origin, load_origin, read_origin, read_seed, read_seed_with_origin, seed_of
+from dgm.meta.seeds import (
+    freeze_origin,
+    load_origin,
+    name_of_root,
+    read_origin,
+    read_seed,
+    read_seed_with_origin,
+    read_seeds,
+    seeds_of,
+)
 from dgm.paths import seed_names
 
 AGENT = b'[agent]\ncommand = ["a"]\ncheck = ["b"]\n'
@@ -27,7 +36,7 @@ AGENT = b'[agent]\ncommand = ["a"]\ncheck = ["b"]\n'
     ],
 )
 def test_the_solve_model_decides_unless_an_agent_is_named(settings, name):
-    assert seed_of(Settings.model_validate(settings)) == name
+    assert seeds_of(Settings.model_validate(settings)) == (name,)
 
 
 def test_a_shipped_agent_is_read_by_its_name(tmp_path):
@@ -106,3 +115,38 @@ def test_a_folder_without_a_commit_has_none(tmp_path):
     assert read_origin(tmp_path) is None
     assert freeze_origin(None) == {}
     assert load_origin({}, "run.json") is None
+
+
+def make_agents(folder, **contracts):
+    for name, more in contracts.items():
+        (folder / name).mkdir()
+        (folder / name / "agent.toml").write_bytes(AGENT + more.encode())
+    return Settings(model="offline", seed_agent=[str(folder / name) for name in contracts])
+
+
+def test_a_search_may_start_from_several_agents(tmp_path):
+    settings = make_agents(tmp_path, a="", b='editor = "solid"\n')
+    assert seeds_of(settings) == (str(tmp_path / "a"), str(tmp_path / "b"))
+    seeds = read_seeds(settings)
+    assert [(name, source["agent.toml"].data, origin) for name, source, origin in seeds] == [
+        (str(tmp_path / "a"), AGENT, None),
+        (str(tmp_path / "b"), AGENT + b'editor = "solid"\n', None),
+    ]
+    config = {"settings": settings.model_dump(mode="json"), "seed_agent": str(tmp_path / "a")}
+    assert [name_of_root(config, root) for root in range(3)] == [*seeds_of(settings), ""]
+    assert name_of_root({"seed_agent": "solid"}, 0) == "solid"
+
+
+@pytest.mark.parametrize(
+    ("contracts", "words"),
+    [
+        ({"a": "", "b": ""}, "a and .*b are the same agent"),
+        ({"a": "", "b": 'requires = ["six"]\n'}, "a and .*b differ in requires, image or npm packages"),
+        ({"a": "", "b": 'image = "python"\n'}, "a and .*b differ in requires, image or npm packages"),
+        ({"a": 'editor = "solid"\n', "b": 'editor = "plain"\n'}, r"several editors \(plain, solid\)"),
+        ({"a": "", "b": "nonsense = 1\n"}, "b: not an agent: .*unknown key 'agent.nonsense'"),
+    ],
+)
+def test_agents_that_cannot_share_a_search_are_refused(tmp_path, contracts, words):
+    with pytest.raises(UserError, match=words):
+        read_seeds(make_agents(tmp_path, **contracts))

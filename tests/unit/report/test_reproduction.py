@@ -36,6 +36,7 @@ def resolved(line: str) -> Settings:
             "sandbox": "docker",
             "operator": "self-edit+module",
         },
+        {"seed_agent": ["plain", "/a b/$c"]},
         {"policy": {"name": "lineage", "alpha": 0.7, "gate": "hgm"}},
         {"budget": {"until_score": 0.62, "patience": 40, "confirm_above_usd": 5.0}},
         {"operator": "self-edit+module", "operators": {"weights": {"self-edit": 2.0, "module": 0.5}}},

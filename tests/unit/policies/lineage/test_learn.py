@@ -108,6 +108,11 @@ def test_the_likelihood_equals_the_dense_one():
         beliefs = dense.build_beliefs(FIVE, EVIDENCE, step, MEAN_DRIFT)
         theirs = dense.log_likelihood(FIVE, step, MEAN_DRIFT, EVIDENCE)
         assert log_likelihood(beliefs, steps)[point] == pytest.approx(theirs, abs=1e-10)
+        forest, offsets = [0, 1, 0, 1, 3], {0: 0.0, 1: 0.8}
+        beliefs = dense.build_beliefs(forest, EVIDENCE, step, MEAN_DRIFT)
+        beliefs.offsets = offsets
+        theirs = dense.log_likelihood(forest, step, MEAN_DRIFT, EVIDENCE, offsets)
+        assert log_likelihood(beliefs, steps)[point] == pytest.approx(theirs, abs=1e-10)
 
 
 def test_the_prior_stands_at_every_point_of_the_grid():

@@ -41,6 +41,17 @@ def test_beliefs_equal_the_dense_posterior(agents, step):
         assert state[2:] == pytest.approx((block[0, 0], block[0, 1], block[1, 1]), abs=1e-12)
 
 
+def test_the_trees_of_several_roots_are_exact_each_with_its_own_anchor():
+    parents, offsets = [0, 1, 0, 1, 3], {0: 0.0, 1: 0.8}
+    evidence = [(1.0, 0.5), (2.0, 3.0), (0.0, 0.0), (1.5, -1.0), (0.7, 0.9)]
+    beliefs = dense.build_beliefs(parents, evidence, STEP, MEAN_DRIFT)
+    beliefs.offsets = offsets
+    beliefs.restart(STEP, MEAN_DRIFT)
+    mean, _ = dense.posterior(parents, STEP, MEAN_DRIFT, evidence, offsets)
+    assert [state.t for state in settle(beliefs).states] == pytest.approx(mean[::2].tolist(), abs=1e-9)
+    assert (beliefs.roots, beliefs.depths) == ([0, 1, 0, 1, 1], [0, 0, 1, 1, 2])
+
+
 def test_without_evidence_agents_are_what_the_model_expects():
     beliefs = settle(dense.build_beliefs([0, 0], [(0.0, 0.0), (0.0, 0.0)], STEP, MEAN_DRIFT))
     assert beliefs.states[0] == pytest.approx(
