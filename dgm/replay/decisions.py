@@ -108,7 +108,7 @@ def replay_decisions(
     """
     began = time.monotonic()
     tree, controller = Tree(), RunController(run, settings, needs)
-    rule = settings.curriculum if run.kind is RunKind.SEARCH else CurriculumSettings()
+    rule = settings.curriculum if run.kind in (RunKind.SEARCH, RunKind.SIMULATION) else CurriculumSettings()
     asked = differing = 0
     first: Decision | None = None
     for recorded in run.store.read():

@@ -11,6 +11,7 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from dgm import __version__
@@ -20,6 +21,7 @@ from dgm.archive.run import Run, RunKind
 from dgm.config import Settings
 from dgm.domain import ActionId, Agent, Born, CommitId, Entry
 from dgm.errors import Infrastructure, UserError
+from dgm.policies.curriculum import choose_tasks
 from dgm.policies.registry import open_policy
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.prepare import RunController
@@ -101,7 +103,8 @@ async def _search(run: Run, trial: Trial, on_event: Callable[[Recorded], None]) 
         born = Born((), SEED_OPERATOR, store(world.root(), ()), "where the simulated search begins")
         run.append(run.birth(born, ActionId(0)))
     worker = SimulatedWorker(world, run.tree, asyncio.sleep, store)
-    hooks = LoopHooks(on_event, clock=virtual.clock, open_watch=None)
+    changes = partial(choose_tasks, rule=settings.curriculum, seed=settings.seed)
+    hooks = LoopHooks(on_event, clock=virtual.clock, change_tasks=changes, open_watch=None)
     await Search(RunController(run, settings), open_policy(settings), worker, settings, hooks).go()
 
 
@@ -112,4 +115,5 @@ def _settings(trial: Trial) -> Settings:
         workers=trial.workers,
         seed=trial.seed,
         policy=contender_settings(trial.policy).policy,
+        curriculum=contender_settings(trial.policy).curriculum,
     )

@@ -45,6 +45,8 @@ PINNED = {
         (0.1804981257, 0.180498126, 0.1856694857, 0, 0, 2, 1, 99, 0, "goal reached", 11.499239),
     ("oracle", "late-bloomers", 3, 50, 1.0, 1, 0.0):
         (0.3972863832, 0.287430722, 0.3972863832, 24, 8, 26, 25, 25, 0, "goal reached", 11.480258),
+    ("hgm+curriculum.start=10+curriculum.agents=2", "extremes", 3, 100, 1.0, 1, 0.0):
+        (0.3385064317, 0.330209861, 0.3387642227, 6, 2, 15, 14, 86, 0, "goal reached", 11.674215),
 }
 # fmt: on
 TROUBLED = Trial("hgm", "broken", 3, budget=150, expansion_cost=2.0, workers=8, failures=0.2)
