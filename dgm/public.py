@@ -5,6 +5,7 @@ from dgm.api.arguments import Budget as Budget
 from dgm.api.batching import BatchView as BatchView
 from dgm.api.batching import evolve_batch as evolve_batch
 from dgm.api.control import approve as approve
+from dgm.api.control import note as note
 from dgm.api.control import stop as stop
 from dgm.api.evaluating import evaluate as evaluate
 from dgm.api.exporting import export as export

@@ -1,17 +1,26 @@
-"""Requests to a run that another process may perform: stop it, and answer for the children that wait for approval.
+"""Requests to a run that another process may perform: stop it, answer for children that wait, note something.
 
-Requests and answers are files beside the run's log, which the process that performs the search reads.
+Requests, answers and notes are files beside the run's log, which the process that performs the search reads.
 """
 
 from pathlib import Path
 from typing import Literal
 
-from dgm.archive.events import ActionLost, AgentBorn, AgentStillborn
+from dgm.analysis.agents import find_agent
+from dgm.archive.events import ActionLost, AgentBorn, AgentNoted, AgentStillborn
 from dgm.archive.finding import find_run
-from dgm.archive.live import ApprovalAnswer, UnreadableApproval, put_answer, read_answer, stop_run
+from dgm.archive.live import (
+    NOTE_CHARS,
+    ApprovalAnswer,
+    UnreadableApproval,
+    put_answer,
+    put_note,
+    read_answer,
+    stop_run,
+)
 from dgm.archive.run import Run, RunKind, writer
-from dgm.domain import ActionId
-from dgm.errors import UserError
+from dgm.domain import ActionId, AgentId
+from dgm.errors import ArchiveBusy, UserError
 from dgm.render.safe import one_line
 from dgm.views.agents import WaitingChildView
 from dgm.views.values import View
@@ -112,6 +121,48 @@ def approve_child(
         answered=child,
         replaced=replaced,
     )
+
+
+class NotedView(View):
+    """A note about an agent."""
+
+    run: str
+    agent: int
+    text: str
+    recorded: bool
+    """False if a running search will record it when its next action ends, or else ``resume``."""
+
+
+def note(run: str | Path, agent: int | str, text: str) -> NotedView:
+    """Say something about an agent: all that edit it or a descendant from now on read it among the evidence.
+
+    A running search goes on meanwhile, and records the note when its next action ends.
+
+    Args:
+        run: Name or folder of the run.
+        agent: An id, "best", "seed" or a commit.
+        text: At most 1,000 characters; never what hidden tests check.
+
+    Raises:
+        UserError: there is no such agent, the text is empty or too long, or the folder cannot be written.
+    """
+    with Run.open(find_run(str(run), write=True)) as opened:
+        return note_agent(opened, find_agent(opened, str(agent)).id, text)
+
+
+def note_agent(run: Run, agent: AgentId, text: str) -> NotedView:
+    """Note as ``note`` about an agent of an open run."""
+    text = " ".join(text.split())
+    if not 0 < len(text) <= NOTE_CHARS:
+        raise UserError(f"a note has from 1 to {NOTE_CHARS:,} characters, not {len(text):,}", argument="text")
+    event = AgentNoted(agent, text)
+    try:
+        with Run.open(run.folder, write=True) as written:
+            written.append(event)
+    except ArchiveBusy:
+        put_note(run.folder, event)
+        return NotedView(run=run.name, agent=agent, text=text, recorded=False)
+    return NotedView(run=run.name, agent=agent, text=text, recorded=True)
 
 
 def describe_decided(run: Run, action: ActionId) -> str:

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from dgm.analysis.agents import best_of
+from dgm.analysis.agents import best_of, find_agent
 from dgm.analysis.budgets import Ending
 from dgm.api.agents import RunAgent, number_of
-from dgm.api.control import ApprovalView, approve_child
+from dgm.api.control import ApprovalView, NotedView, approve_child, note_agent
 from dgm.api.exporting import Exported, export
 from dgm.api.records import Records, records_of
 from dgm.api.replaying import replay
@@ -179,6 +179,14 @@ class Results:
             UserError: it does not wait, children of this run never do, or the folder is read-only.
         """
         return approve_child(self.run, child, answer, reason)
+
+    def note(self, agent: int | str, text: str) -> NotedView:
+        """Say something about an agent, for all that edit it or a descendant from now on; see ``dgm.note``.
+
+        Raises:
+            UserError: there is no such agent, the text is empty or too long, or the folder is read-only.
+        """
+        return note_agent(self.run, find_agent(self.run, str(agent)).id, text)
 
     def export(
         self,

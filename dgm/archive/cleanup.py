@@ -47,6 +47,7 @@ _PARTS = frozenset(
         *INNER_RUNS,
         "certificates",
         "approvals",
+        "notes",
         "checks.json",
         "calls.json",
         "nodes.json",

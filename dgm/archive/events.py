@@ -279,6 +279,14 @@ class PromotionDecided(_Event, frozen=True, tag="promotion_decided"):
     """The promoted candidate; None: not yet."""
 
 
+class AgentNoted(_Event, frozen=True, tag="agent_noted"):
+    """A person said something about an agent, perhaps between sessions; editors of it and its descendants read it."""
+
+    agent: AgentNumber
+    text: Name
+    """One line."""
+
+
 class RunStopped(_Event, frozen=True, tag="run_stopped"):
     """The writing process ended in good order because of ``reason``: ``budget``, ``interrupted`` …."""
 
@@ -306,6 +314,7 @@ Event = (
     | PromotionStarted
     | PromotionSpent
     | PromotionDecided
+    | AgentNoted
     | RunStopped
 )
 

@@ -9,12 +9,13 @@ A person's answer about a child that waits is the file ``approvals/<action>``, w
 ``yes`` or ``no`` as the first word, then the reason. Only the process that writes the run's log reads it, so an answer
 given meanwhile is not lost. The child's diff lies beside it in ``approvals/<action>.diff``, byte for byte. That file is
 for programs: a terminal might execute escape sequences that an agent wrote. ``dgm approve`` shows the diff to people.
+A person's note about an agent lies in ``notes`` until it is read.
 """
 
 import json
 import secrets
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from typing import Annotated
 import msgspec
 
 from dgm.archive.durable import write_durably
+from dgm.archive.events import AgentNoted, decode, encode
 from dgm.archive.lock import STOP_FILE, Holder, error_of_write
 from dgm.archive.run import writer
 from dgm.bounded_reading import read_file
@@ -193,6 +195,25 @@ def _replace_file(file: Path, data: bytes) -> None:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
         raise
+
+
+NOTES = "notes"
+NOTE_CHARS = 1_000
+"""Maximum characters of a note."""
+
+
+def put_note(run: Path, note: AgentNoted) -> None:
+    """Leave a note for the process that writes the run; raise like ``put_answer``."""
+    write_durably(run / NOTES / f"{secrets.token_hex(8)}.json", encode(note))
+
+
+def read_notes(run: Path) -> Iterator[tuple[Path, AgentNoted]]:
+    """Yield the notes that were left, with their files; what is no note is passed over."""
+    for path in sorted((run / NOTES).glob("*.json")):
+        with suppress(OSError, ValueError):
+            note = decode(read_file(path, 100 * NOTE_CHARS))
+            if isinstance(note, AgentNoted):
+                yield path, note
 
 
 APPROVALS = "approvals"

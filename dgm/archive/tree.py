@@ -22,6 +22,7 @@ from dgm.archive.events import (
     ActionLost,
     ActionStarted,
     AgentBorn,
+    AgentNoted,
     AgentStillborn,
     CallBooked,
     CallRefused,
@@ -192,10 +193,12 @@ class Watch:
         self.began = self.last = at
 
     def passed(self, recorded: Recorded) -> None:
-        """Note the time of an event, unless it is one of promotion, which may lie between sessions.
+        """Note the time of an event, unless it is a note or one of promotion, which may lie between sessions.
 
         If the clock was set back, no time is subtracted.
         """
+        if isinstance(recorded.event, AgentNoted):
+            return
         if isinstance(recorded.event, PROMOTION_EVENTS):
             self._promotes = True
             return
@@ -738,6 +741,8 @@ class Tree:
                     self.barren[:] = 0
             case RunPaused(reason):
                 self.paused = reason
+            case AgentNoted(agent) if agent >= len(self._agents):
+                raise ArchiveCorrupt(f"a note is about agent {agent}, and there are {len(self._agents)}")
             case PromotionStarted() | PromotionDecided():
                 self.promotions.apply(event, len(self._agents), self.evaluations)
             case RunStopped(reason):

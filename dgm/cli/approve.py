@@ -1,4 +1,7 @@
-"""``dgm approve``: lists the children that wait for approval, asks about them on a terminal, and records answers."""
+"""``dgm approve``: lists the children that wait for approval, asks about them on a terminal, and records answers.
+
+``dgm note`` records what a person says of an agent.
+"""
 
 import sys
 import time
@@ -6,10 +9,12 @@ import time
 from dgm.api.control import (
     REASON_CELLS,
     ApprovalView,
+    NotedView,
     approve_child,
     describe_decided,
 )
 from dgm.api.control import approve as approve_run
+from dgm.api.control import note as note_run
 from dgm.archive.finding import find_run
 from dgm.archive.run import Run
 from dgm.cli.app import derive
@@ -32,7 +37,13 @@ def _print_view(view: ApprovalView) -> None:
         sys.stdout.write("\n".join(lines or [f"{view.run}: no child waits"]) + "\n")
 
 
+def _print_note(view: NotedView) -> None:
+    when = "" if view.recorded else "; the search records it when its next action ends"
+    sys.stdout.write(f"agent {view.agent}: noted{when}\n")
+
+
 approve = derive(approve_run, _print_view)
+note = derive(note_run, _print_note)
 
 
 def _ask_each_child(view: ApprovalView) -> None:

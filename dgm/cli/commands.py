@@ -25,6 +25,7 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
             CommandSpec(
                 "approve", "dgm.cli.approve:approve", "Approve or reject children that wait for you."
             ),
+            CommandSpec("note", "dgm.cli.approve:note", "Tell the editors of an agent what you think of it."),
         ),
     ),
     (

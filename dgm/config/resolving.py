@@ -337,6 +337,8 @@ def _operator_conflicts(settings: Settings) -> Iterator[tuple[str, str]]:
         yield key, "it needs two agents, and a search begins with one; name another operator beside it"
     if operators.choice == "bandit" and len(names) == 1:
         yield "operators.choice = 'bandit'", "there is one operator only; name several, joined by '+'"
+    if operators.promises and operators.choice != "bandit":
+        yield "operators.promises = true", "only the bandit heeds it; set operators.choice = 'bandit' too"
     for name, weight in operators.weights.items():
         if name not in names:
             yield f"operators.weights.{name} = {weight:g}", "the setting 'operator' does not name it"

@@ -28,6 +28,8 @@ CASE_FILES = {
     "log": "agent-output.txt",
 }
 """Trace → file in a case's folder; ``problem.md`` stands beside them."""
+NOTES_FILE = "notes.md"
+_NOTES_LINE = f"- `{NOTES_FILE}`: what people say of the agent and its ancestors; heed it"
 PROMPTS_FILE = "prompts.md"
 """File with an agent's system prompts and tool definitions, one for all its cases."""
 LEAST_CHARS = 200
@@ -102,7 +104,8 @@ def describe_evidence(brief: Brief, also: Sequence[str] = ()) -> str:
     if not brief.evidence:
         return "There is no evidence of what it did yet."
     first = brief.parents[0].agent.id
-    entries = [_case_line("cases", case) for case in _cases_of(first, brief.cases)]
+    entries = [_NOTES_LINE] if brief.notes else []
+    entries += [_case_line("cases", case) for case in _cases_of(first, brief.cases)]
     for member in (*brief.parents, *brief.members):
         number = member.agent.id
         entries.append(f"- {_agent_line(member)}")
@@ -172,9 +175,14 @@ def _index(
 
     first = parents[0].agent.id
     alone = ", whose source is in the repository" if len(parents) == 1 else ""
-    tops = [f"`{path}` ({len(data)} bytes)" for path, data in wanted.items() if "/" not in path]
+    said = [_NOTES_LINE, ""] if NOTES_FILE in wanted else []
+    tops = [
+        f"`{path}` ({len(data)} bytes)"
+        for path, data in wanted.items()
+        if "/" not in path and path != NOTES_FILE
+    ]
     overview = ["## The whole search", "", *(f"- {top}" for top in tops), ""] if tops else []
-    lines = [_HEAD, *overview, f"## Cases of agent {first}{alone}", ""]
+    lines = [_HEAD, *said, *overview, f"## Cases of agent {first}{alone}", ""]
     lines += [case_line("cases", case) for case in _cases_of(first, cases)] or ["None yet."]
     lines += ["", "## Agents"]
     for member in (*parents, *members):

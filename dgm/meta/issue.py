@@ -48,6 +48,9 @@ RELATIVES = 3
 ROWS = 60
 """Maximum rows of the task table; tasks on which agents differ come first."""
 
+_NOTES_CHARS = 8_000
+"""Maximum characters of people's notes in a question."""
+
 Part = tuple[str, bytes]
 """Title and content of a quoted text in a question."""
 
@@ -105,6 +108,11 @@ class IssueOperator:
     def _question(self, name: str, brief: Brief, values: dict[str, object]) -> Request:
         prompts = self.making.prompts
         text = prompts.fill(f"{name}-question", {**brief.facts, **values})
+        if brief.notes:
+            notes = fit_to_budget(
+                [("what people say of the agent and its ancestors", brief.notes)], _NOTES_CHARS
+            )
+            text = f"{text.rstrip()}\n\n{notes}\n"
         messages = Message(Role.SYSTEM, prompts.fill(name, {})), Message(Role.USER, text)
         return Request(messages, form=Issue.form())
 

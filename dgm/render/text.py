@@ -523,6 +523,8 @@ def render_agent(view: AgentView) -> RenderableType:
     facts.add("predictions", promises_text(view) or ("none tested yet" if view.predictions else ""))
     for each in view.predictions:
         facts.add("", one_line(": ".join(filter(None, [each.state, each.task, each.reason])), 200))
+    for number, noted in enumerate(view.notes):
+        facts.add("" if number else "notes", one_line(noted.text, 400))
     if view.delta:
         few = " (few tasks)" if view.delta.few else ""
         facts.add(

@@ -28,6 +28,7 @@ from dgm.archive.events import (
     ActionLost,
     ActionStarted,
     AgentBorn,
+    AgentNoted,
     AgentStillborn,
     ChildProposed,
     Event,
@@ -237,8 +238,8 @@ class RunLog(Protocol):
         """Return the event of a birth, or of the child's wait for a person."""
         ...
 
-    def answered(self, now: float) -> AgentBorn | AgentStillborn | None:
-        """Return the event of the first child that waits no longer at ``now`` (Unix time); None if all still wait."""
+    def answered(self, now: float) -> AgentBorn | AgentStillborn | AgentNoted | None:
+        """Return a person's first note, or the event of the first child that waits no longer at ``now`` (Unix time)."""
         ...
 
 
@@ -438,7 +439,7 @@ class Search:
         return bool(self._controller.tree.waiting)
 
     def _record_answers(self) -> None:
-        """Record the answers about waiting children, and the children whose time is over."""
+        """Record people's notes, the answers about waiting children, and the children whose time is over."""
         while (event := self._controller.answered(self._now())) is not None:
             self._append(event)
 

@@ -23,6 +23,7 @@ from dgm.archive.events import (
     ActionLost,
     ActionStarted,
     AgentBorn,
+    AgentNoted,
     AgentStillborn,
     ChildProposed,
     Event,
@@ -34,6 +35,7 @@ from dgm.archive.live import (
     forget_answer,
     is_diff_written,
     read_answer,
+    read_notes,
     write_diff,
 )
 from dgm.archive.log import name_of as digest_of
@@ -56,7 +58,7 @@ from dgm.domain import (
     Verdict,
 )
 from dgm.errors import UserError
-from dgm.meta.evidence import begin_with_actions, count_problems, evidence_folder
+from dgm.meta.evidence import NOTES_FILE, begin_with_actions, count_problems, evidence_folder
 from dgm.meta.issue import CONTEXT, EMPTY, EMPTY_SHARE, ENTRIES, SHARE, STOCHASTIC, UNRESOLVED
 from dgm.meta.similarity import VERSION, syntax_key
 from dgm.policies.published import outcome_distances
@@ -70,6 +72,8 @@ CASES = 3
 """Cases of each agent that is shown beside the first parent."""
 SOLVED_CASES = 2
 """Maximum number of those that are tasks which the agent resolved and the first parent did not."""
+NOTES_SHOWN = 20
+"""Maximum number of notes by people that an operator may see."""
 ATTEMPTS = 3
 """Maximum attempts at a task that are shown side by side."""
 SIBLINGS = 100
@@ -315,6 +319,7 @@ def read_brief(
     ]
     own_cases = [case for case in cases if case.evaluation.agent == what.parents[0]]
     ancestor = tree.common_ancestor(*what.parents) if len(what.parents) == 2 else None
+    notes = _read_notes(run, what.parents, run.store.starts_of_action(action)[0][0])
     return Brief(
         parents=parents,
         evidence=evidence_folder(
@@ -323,7 +328,10 @@ def read_brief(
             cases,
             settings.folder_bytes,
             withheld=sum(count for _, count in read.values()),
-            overview=read_overview(run, action) if needs.overview else {},
+            overview={
+                **({NOTES_FILE: notes} if notes else {}),
+                **(read_overview(run, action) if needs.overview else {}),
+            },
         ),
         facts=count_problems(parents[0].own, own_cases),
         child_number=tree.child_number(action),
@@ -333,7 +341,15 @@ def read_brief(
         case=what.case,
         group=what.group,
         ancestor=None if ancestor is None else repository.source(tree.agents[ancestor].commit),
+        notes=notes,
     )
+
+
+def _read_notes(run: Run, parents: Sequence[AgentId], before: int) -> bytes:
+    """Return the newest notes about the parents and their ancestors until event ``before``, a line each."""
+    line = {*parents}.union(*map(run.tree.ancestors, parents))
+    notes = [note for note in run.store.events(AgentNoted, until=before) if note.agent in line]
+    return "".join(f"- agent {note.agent}: {note.text}\n" for note in notes[-NOTES_SHOWN:]).encode()
 
 
 def _read_member(run: Run, number: AgentId, evaluations: Evaluations) -> Member:
@@ -557,8 +573,13 @@ class RunController:
         self._write_diff(action, outcome)
         return ChildProposed(action, outcome)
 
-    def answered(self, now: float) -> AgentBorn | AgentStillborn | None:
-        """Return the event of the first child that waits no longer at ``now`` (Unix time); None if all still wait."""
+    def answered(self, now: float) -> AgentBorn | AgentStillborn | AgentNoted | None:
+        """Return a person's first note, or the event of the first child that waits no longer at ``now`` (Unix time)."""
+        for path, note in read_notes(self._run.folder):
+            # A process that died before it removed the file has recorded the note already.
+            if note.agent < len(self.tree.agents) and note not in self._run.store.events(AgentNoted):
+                return note
+            path.unlink(missing_ok=True)
         self._repair_files()
         for action, waiting in self._run.tree.waiting.items():
             answer, by = self._read_answer(action), PERSON

@@ -1,7 +1,7 @@
 """One agent: its facts, changes, evaluations, lineage and files, and how it was made."""
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -9,19 +9,26 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widgets import DataTable, Static, TabbedContent
+from textual.screen import Screen
+from textual.widgets import DataTable, Footer, Input, Static, TabbedContent
 from textual.widgets import TabPane as Part
 
+from dgm.api.control import note_agent
+from dgm.archive.live import NOTE_CHARS
 from dgm.archive.repository import patch
 from dgm.archive.run import Run
 from dgm.archive.snapshots import LINK
 from dgm.domain import ActionId, AgentId, Entry, Snapshot
+from dgm.errors import DgmError
 from dgm.render import fmt, safe
 from dgm.render.text import Facts, conduct_text, promises_text, render_agent, render_transcript
 from dgm.tui.pane import Listing, Pane, TextScreen, TextView, attempt_cells, patch_parts, prose
 from dgm.tui.reader import News
 from dgm.views.agents import AgentRow, AgentView, DiffView, decode
 from dgm.views.tasks import TranscriptView
+
+if TYPE_CHECKING:
+    from dgm.tui.app import Browser
 
 PARTS = ("facts", "diff", "evaluations", "lineage", "files", "making")
 _TEXT_SEEN = 8_000
@@ -189,6 +196,32 @@ class AgentPane(Pane):
 
     async def _open_file(self, name: str, entry: Entry) -> None:
         await self.browser.push_screen(TextScreen(f"agent {self._shown}: {name}", _file_parts(entry)))
+
+
+class NoteScreen(Screen[None]):
+    """One line of input: what a person says of an agent."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "app.back", "Close")]
+
+    def __init__(self, agent: AgentId) -> None:
+        super().__init__()
+        self._agent = agent
+
+    def compose(self) -> ComposeResult:
+        yield Static(f"what the editors of agent {self._agent} should know", classes="heading", markup=False)
+        yield Input(max_length=NOTE_CHARS, id="note")
+        yield Footer(show_command_palette=False)
+
+    @on(Input.Submitted)
+    async def _note(self, event: Input.Submitted) -> None:
+        browser = cast("Browser", self.app)
+        try:
+            await browser.reader.ask(lambda run: note_agent(run, self._agent, event.value))
+        except DgmError as error:
+            browser.say(str(error))
+            return
+        browser.say(f"noted about agent {self._agent}")
+        self.dismiss()
 
 
 def operator_text(row: AgentRow) -> str:

@@ -16,6 +16,7 @@ from textual.screen import Screen
 from textual.widgets import Footer, Input, Static, TabbedContent
 from textual.widgets import Tabs as TabBar
 
+from dgm.domain import AgentId
 from dgm.errors import DgmError, UserError
 from dgm.render import safe
 from dgm.tui.reader import BackgroundReader, News, ReaderClosed
@@ -38,7 +39,7 @@ BEST_SHARE = 20
 MARKS = 2
 _HISTORY = 100
 _NEEDS_RUN = frozenset(
-    ("tab", "find", "find_next", "best", "mark", "compare", "diff", "copy", "back", "command_palette")
+    ("tab", "find", "find_next", "best", "mark", "compare", "diff", "copy", "note", "back", "command_palette")
 )
 _LETTERS = {
     "j": "down",
@@ -101,6 +102,7 @@ class Browser(App[None]):
         Binding("c", "compare", "Compare"),
         Binding("d", "diff", "Diff", show=False),
         Binding("w", "approve", "Approve"),
+        Binding("a", "note", "Add a note", show=False),
         Binding("f", "follow", "Follow", show=False),
         Binding("y", "copy", "Copy the agent or task", show=False),
         Binding("t", "next_theme", "Next theme", show=False),
@@ -419,6 +421,12 @@ class Browser(App[None]):
             self.say("no child waits for approval")
         else:
             self.push_screen(ApprovalScreen())
+
+    def action_note(self) -> None:
+        from dgm.tui.agent import NoteScreen
+
+        if self.subject is not None and len(self.screen_stack) == 1:
+            self.push_screen(NoteScreen(AgentId(self.subject)))
 
     def action_copy(self) -> None:
         text = self.task_id if self.pane.id == "tasks" else self.subject

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field
 
 from dgm.analysis.accounts import Accounts, AgentAccount, Purpose, RefusedRequest
 from dgm.analysis.agents import best_of, count_abandoned, trace_lineage
-from dgm.archive.events import ActionStarted, AgentBorn
+from dgm.archive.events import ActionStarted, AgentBorn, AgentNoted
 from dgm.archive.live import UnreadableApproval, read_answer
 from dgm.archive.run import LIVING, Run, evaluations_of, state
 from dgm.archive.tree import Tree, WaitingChild
@@ -298,6 +298,14 @@ class PredictionView(View):
         )
 
 
+class NoteView(View):
+    """What a person said of an agent."""
+
+    at: float
+    """Unix time."""
+    text: str
+
+
 class AgentView(AgentRow):
     """One agent in full."""
 
@@ -305,6 +313,8 @@ class AgentView(AgentRow):
     making: MakingView
     predictions: tuple[PredictionView, ...] = ()
     """What its edit promised."""
+    notes: tuple[NoteView, ...] = ()
+    """What people said of it (``dgm note``), oldest first."""
     spend: AccountView
     refusals: tuple[RefusedRequest, ...]
     """The most frequent first."""
@@ -329,6 +339,11 @@ class AgentView(AgentRow):
             run=run.name,
             making=read_making(run, agent),
             predictions=PredictionView.all_of(run.tree, agent),
+            notes=tuple(
+                NoteView(at=recorded.at, text=recorded.event.text)
+                for recorded in run.store.select("kind = 'agent_noted'")
+                if isinstance(recorded.event, AgentNoted) and recorded.event.agent == agent.id
+            ),
             spend=AccountView.of(accounts.of(agent.id), accounts.clade(agent.id)),
             refusals=tuple(accounts.refusals(agent.id)),
             evaluations=tuple(

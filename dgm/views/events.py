@@ -9,6 +9,7 @@ import msgspec
 from dgm.archive.events import (
     ActionLost,
     AgentBorn,
+    AgentNoted,
     AgentStillborn,
     CallBooked,
     CallRefused,
@@ -146,6 +147,8 @@ def describe(event: Event, at: float = 0.0) -> tuple[Level, str]:
 
 def _describe_session(event: Event, at: float) -> tuple[Level, str]:
     match event:
+        case AgentNoted(agent, text):
+            return Level.INFO, f"a person said of agent {agent}: {text}"
         case RunStarted(resumed=resumed):
             return Level.INFO, "the run was resumed" if resumed else "the run started"
         case TasksChanged(drawn, solved, unsolved):

@@ -7,6 +7,7 @@ from textual.pilot import Pilot
 from textual.widgets import TabbedContent
 
 from dgm.analysis.agents import best_of
+from dgm.archive.events import AgentNoted
 from dgm.archive.repository import patch
 from dgm.archive.run import Run, evaluations_of
 from dgm.domain import ActionId, AgentId, Born, Entry
@@ -37,6 +38,17 @@ def text_of(browser: Browser, part: str) -> str:
 def keys_of(browser: Browser, part: str) -> list[str]:
     """Return the keys of the rows of a part."""
     return [str(key.value) for key in browser.query_one(f"#{part}-list", Listing).rows]
+
+
+def test_a_note_about_the_agent_in_view_is_recorded(example_copy: Path) -> None:
+    async def look(browser: Browser, pilot: Pilot[None]) -> None:
+        await open_part(browser, pilot, 1, "facts")
+        await press(browser, pilot, "a", "escape", "a", *"slow", "enter")
+        assert len(browser.screen_stack) == 1
+
+    drive(example_copy, WIDE, look)
+    with Run.open(example_copy) as run:
+        assert [*run.store.events(AgentNoted)] == [AgentNoted(AgentId(1), "slow")]
 
 
 def test_the_facts_name_origin_tallies_and_cost(example: Path, opened: Run) -> None:

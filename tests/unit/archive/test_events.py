@@ -9,6 +9,7 @@ from dgm.archive.events import (
     ActionLost,
     ActionStarted,
     AgentBorn,
+    AgentNoted,
     AgentStillborn,
     CallBooked,
     CallRefused,
@@ -108,6 +109,7 @@ LATER = [
     PromotionSpent("m", USAGE),
     PromotionDecided(1, 2),
     PromotionDecided(1),
+    AgentNoted(1, "too slow"),
     TasksChanged(("a", "b"), ("c",), ("d",)),
 ]
 

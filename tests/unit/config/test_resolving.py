@@ -64,6 +64,7 @@ def test_a_weight_of_an_operator_is_bounded(weight):
 @pytest.mark.parametrize(
     ("settings", "arguments", "argument", "problem"),
     [
+        (["operators.promises=true"], {}, "operators.promises", "true: only the bandit heeds it"),
         (["gates.novelty_threshold=0.5"], {}, "gates.novelty_threshold", "0.5: nothing is compared"),
         ({"limits": {"cals": 3}}, {}, "limits.cals", "unknown setting 'limits.cals' (did you mean"),
         (["budget.usd=-3"], {}, "budget.usd", "-3: input should be greater than 0"),

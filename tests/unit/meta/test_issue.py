@@ -25,6 +25,15 @@ def diagnose(bench, cases=CASES, **more):
     return make(Diagnose, bench, brief(cases=cases, **more), **settings)
 
 
+def test_model_and_agent_are_told_what_people_say():
+    bench = Bench(ISSUE)
+    diagnose(bench, notes=b"- agent 4: it never reads the tests\n")
+    assert "=== what people say of the agent and its ancestors ===\n- agent 4: it never" in bench.questions[0]
+    assert "- `notes.md`: what people say of the agent" in bench.jobs[0].problem
+    diagnose(bench)
+    assert "people say" not in bench.questions[1] + bench.jobs[1].problem
+
+
 def test_the_model_is_shown_the_failure_and_the_agent_the_issue():
     bench = Bench(f"Let me think.\n```json\n{json.dumps(ISSUE)}\n```")
     proposal = diagnose(bench, case=ActionId(1), aim="unresolved")
