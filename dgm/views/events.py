@@ -166,7 +166,7 @@ def _describe_session(event: Event, at: float) -> tuple[Level, str]:
                 Level.WARNING,
                 f"model {model} waits {max(until - at, 0.0):.0f} s for its provider: {words}",
             )
-        case (ModelLearned(model, _, words) | ModelNoted(model, _, words)) if words:
+        case ModelLearned(model, _, words) | ModelNoted(model, _, words) if words:
             return Level.WARNING, f"model {model}: {words}"
         case CallBooked(action, number, _, _, usage, True):
             return Level.WARNING, (
