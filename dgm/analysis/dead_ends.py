@@ -36,6 +36,7 @@ MAY_HELP: Mapping[str, str] = {
     "get": STRONGER,
     "improve": f"more processor time for the dry run (limits.check_s) if it ran out of it; else {STRONGER}",
     "memory": f"{STRONGER}, or a seed that reads its lessons (solid)",
+    "notes": f"{STRONGER}, or fewer notes in the parent's source",
     "novelty": "a higher gates.novelty_threshold, or gates.novelty = 'off'",
     "parents": "another operator than crossover (operator)",
     "part": "another operator than module (operator), or parts in the seed's agent.toml",

@@ -75,9 +75,12 @@ def read_seeds(settings: Settings) -> Sequence[tuple[str, Snapshot, SeedOrigin |
     known: dict[str, str] = {}
     editors = {read_contract(source).editor for _, source, _ in seeds} - {OWN_EDITOR}
     for name, source, _ in seeds:
-        twin = known.setdefault(tree_id(source), name)
-        if twin is not name:
-            raise UserError(f"{twin} and {name} are the same agent; name each once", argument="agent")
+        content = tree_id(source)
+        if content in known:
+            raise UserError(
+                f"{known[content]} and {name} are the same agent; name each once", argument="agent"
+            )
+        known[content] = name
         if _packages_of(source) != _packages_of(seeds[0][1]):
             raise UserError(
                 f"{seeds[0][0]} and {name} differ in requires, image or npm packages, but all agents of a search share "

@@ -161,14 +161,12 @@ def _describe_session(event: Event, at: float) -> tuple[Level, str]:
             return Level.WARNING, f"paused until the provider answers again: {reason}"
         case RunStopped(reason):
             return Level.INFO, f"the run ended: {reason}"
-        case ModelLearned(model, _, words) if words:
-            return Level.WARNING, f"model {model}: {words}"
         case ModelNoted(model, NoteKind.WAITS, words, until):
             return (
                 Level.WARNING,
                 f"model {model} waits {max(until - at, 0.0):.0f} s for its provider: {words}",
             )
-        case ModelNoted(model, _, words):
+        case ModelLearned(model, _, words) | ModelNoted(model, _, words) if words:
             return Level.WARNING, f"model {model}: {words}"
         case CallBooked(action, number, _, _, usage, True):
             return Level.WARNING, (

@@ -357,7 +357,7 @@ class RunReader:
         label = state(run)
         living, best, states = label in LIVING, self.best(), agent_states(run)
         settings, models = run.settings(), models_of(run)
-        total = tree.clade(AgentId(0)) if tree.agents else Tally()
+        total = Tally(int(tree.own_resolved.sum()), int(tree.own_unresolved.sum()))
         rates = measure_rates(run, now) if living else None
         uses = tree_budget_uses(tree, max(0.0, now - tree.last_at) if living and tree.last_at else 0.0)
         forecast = None

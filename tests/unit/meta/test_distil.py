@@ -67,6 +67,14 @@ def test_without_a_common_task_failures_stand_beside_successes_at_other_tasks():
     assert all(text in bench.questions[0] for text in ("I failed at a", "I solved c"))
 
 
+def test_the_file_names_no_task_because_that_would_count_as_a_special_case():
+    proposal = distil(
+        Bench(ANSWER), cases=[case("lru-ttl", action=1), case("lru-ttl", YES, agent=6, action=2)]
+    )
+    assert b"lru-ttl" not in proposal.source[PATH].data
+    assert len(read_lessons(proposal.source)[0].evidence) == 2
+
+
 def test_nothing_solved_teaches_nothing():
     with pytest.raises(AgentFault) as caught:
         distil(Bench(ANSWER), cases=CASES[:2])

@@ -150,3 +150,5 @@ def test_a_search_may_start_from_several_agents(tmp_path):
 def test_agents_that_cannot_share_a_search_are_refused(tmp_path, contracts, words):
     with pytest.raises(UserError, match=words):
         read_seeds(make_agents(tmp_path, **contracts))
+    with pytest.raises(UserError, match="solid and solid are the same agent"):
+        read_seeds(Settings(seed_agent=("solid", "solid")))

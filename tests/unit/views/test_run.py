@@ -8,8 +8,22 @@ import pytest
 from dgm.archive.events import AgentStillborn, ChildProposed, RunPaused, RunStarted, RunStopped
 from dgm.archive.live import LiveCalls, LiveState, write_live
 from dgm.archive.run import Run
-from dgm.domain import SEED, ActionId, AgentId, Born, Budget, Evaluate, Expand, Stillborn, TaskId
+from dgm.config import Settings
+from dgm.domain import (
+    SEED,
+    ActionId,
+    AgentId,
+    Born,
+    Budget,
+    Entry,
+    Evaluate,
+    Expand,
+    Stillborn,
+    TaskId,
+    Verdict,
+)
 from dgm.views.run import RunReader, RunView, find_highest
+from tests.support.runs.builder import RunBuilder, create_run, make_config
 from tests.support.runs.paid import TASKS, PaidRun, small
 from tests.support.runs.trees import Log
 
@@ -25,6 +39,16 @@ def paid(tmp_path: Path) -> Iterator[PaidRun]:
 
 def view_of(run: Run, later_s: float = 0.0) -> RunView:
     return RunView.load(run, run.tree.last_at + later_s)
+
+
+def test_verdicts_of_all_roots_count(tmp_path: Path) -> None:
+    with create_run(tmp_path / "forest", make_config(Settings(model="offline")), Budget(), TASKS) as run:
+        made = RunBuilder(run)
+        for root, verdict in enumerate((Verdict.RESOLVED, Verdict.UNRESOLVED)):
+            made.bear({"agent.toml": Entry(f"# {root}".encode())}, ())
+            made.record_verdict(made.begin(Evaluate(AgentId(root), TASKS[0])), root, TASKS[0], verdict)
+        counts = view_of(run).evaluations
+    assert (counts.graded, counts.resolved, counts.unresolved) == (2, 1, 1)
 
 
 def test_spend_is_split_by_role_and_model(paid: PaidRun) -> None:

@@ -26,7 +26,7 @@ from dgm.domain import (
     Verdict,
 )
 from dgm.errors import AgentFault
-from dgm.protocols import Proposal, SandboxSpec
+from dgm.protocols import Needs, Proposal, SandboxSpec
 from dgm.search.prepare import AgentIndex
 from dgm.worker.session import Session
 from dgm.worker.worker import Worker
@@ -121,6 +121,16 @@ def test_a_brief_has_the_parent_as_it_stood_when_the_expansion_began(run):
     assert brief.facts["evaluations"] == 2
     assert set(brief.evidence) >= {"README.md", "cases/task-1-0/patch.diff", "cases/task-3-0/patch.diff"}
     assert (brief.members, brief.aim, brief.case, brief.ancestor) == ([], "", 0, None)
+
+
+def test_an_operator_that_needs_an_overview_gets_it_as_of_the_start(run):
+    operator = Listening(AgentFault("answer", "nothing came of it"))
+    operator.needs = Needs(overview=1)
+    _, brief = expanded(run, Expand((AgentId(1),), "listening"), operator)
+    rows = [line.split("\t") for line in brief.evidence["archive.tsv"].data.decode().splitlines()]
+    assert {row[0]: row[3:5] for row in rows[1:]} == {agent: ["1", "2"] for agent in "012"} | {
+        "3": ["0", "0"]
+    }
 
 
 def test_agents_that_are_shown_come_with_their_source_and_cases(run):
