@@ -81,9 +81,9 @@ PROMOTION_EVENTS = (PromotionStarted, PromotionSpent, PromotionDecided)
 Key = tuple[ActionId, int]
 """Action and number of a call."""
 _SUMMED, _FINDINGS, _KEPT, _BROKEN, _REWARD = 6, 2, 3, 4, 5
+"""Number of first columns of a tree that are summed over clades; those of findings, predictions and rewards."""
 REWARD_UNIT = 10**6
 """Rewards are summed in whole millionths, so that a sum does not depend on its order."""
-"""Number of first columns of a tree that are summed over clades, and those with findings and predictions."""
 
 
 class Spend:
@@ -576,11 +576,13 @@ class Tree:
         """Return the gain per expansion of the agent's clade, in rate, and the number of expansions that count.
 
         It scores how good the clade is at improving itself: the mean of g over the ended expansions whose first
-        parent is in the clade. A stillborn child gains nothing: g = 0. A child with r of n > 0 evaluations resolved
-        has g = (r + 2m) / (n + 2) - m, where m is the highest (1 + r) / (2 + n) of its parents. So the prior of
-        a child's rate is worth two verdicts and says that the edit changed nothing: few verdicts give a small gain.
-        Losses count like gains; with max(0, g), chance alone would look like improvement. Children without a verdict
-        and expansions that were lost do not count. The result is (0, 0) if nothing counts.
+        parent is in the clade. A stillborn child gains nothing: g = 0. A child is compared with its parent on the n > 0
+        tasks that both have a first verdict on; of several parents, with the one of the highest posterior mean rate
+        (1 + resolved) / (2 + verdicts). Then g = (gained - lost) / (n + 2): two verdicts of the prior say that nothing
+        changed, so few tasks give a small gain, and a child that resolves what its parent resolved has g = 0. Losses
+        count like gains; with max(0, g), chance alone would look like improvement. Children without a common task and
+        lost expansions do not count. The result is (0, 0) if nothing counts. Policies tend to choose parents that were
+        lucky, which lowers all gains a little.
         """
         if self._gains[0] != self.seq:
             self._gains = self.seq, self._sum_clades(self._sum_gains())
@@ -589,15 +591,21 @@ class Tree:
 
     def _sum_gains(self) -> NDArray[np.float64]:
         """Return the sum of g and the number of counted expansions by first parent; see ``clade_gain``."""
-        resolved, n = self.comparable[0], self.own_resolved + self.own_unresolved
-        means = (1 + resolved) / (2 + n)
-        sums: NDArray[np.float64] = np.zeros((2, len(n)))
+        means = (1 + self.own_resolved) / (2 + self.own_resolved + self.own_unresolved)
+        sums: NDArray[np.float64] = np.zeros((2, len(means)))
         sums[1] = self.stillbirths
         for agent in self._agents:
-            if agent.parents and n[agent.id]:
-                before = max(means[parent] for parent in agent.parents)
-                gain = (resolved[agent.id] + 2 * before) / (n[agent.id] + 2) - before
-                sums[:, agent.parents[0]] += gain, 1
+            if not agent.parents:
+                continue
+            before = self._verdicts[max(agent.parents, key=means.__getitem__)]
+            pairs = [
+                (before.get(task), verdict)
+                for task, verdict in self._verdicts[agent.id].items()
+                if verdict is not None and before.get(task) is not None
+            ]
+            if pairs:
+                balance = sum((new is Verdict.RESOLVED) - (old is Verdict.RESOLVED) for old, new in pairs)
+                sums[:, agent.parents[0]] += balance / (len(pairs) + 2), 1
         return sums
 
     def tried(self, agent: AgentId) -> AbstractSet[TaskId]:

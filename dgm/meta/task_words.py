@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from urllib.parse import quote
 
 from dgm.domain import Prediction, TaskId, Verdict
@@ -14,7 +15,8 @@ from dgm.meta.answers import MalformedAnswer, drop_thinking
 from dgm.protocols import Brief, Case, Member
 
 MAX_PREDICTIONS = 20
-_REASON_CHARS = 200
+_MAX_LINES, _REASON_CHARS = 200, 200
+"""Maximum numbers of lines that are searched for predictions, and of characters of a reason."""
 _NAME_END = re.compile(
     r"(?:-\d+)?/?[\])*`\"']*_*(?=[\s:,\uff1a\u2013\u2014]|$)\s*(?:[:,\uff1a\u2013\u2014]|-(?= ))?(.*)"
 )
@@ -26,7 +28,7 @@ _ID = re.compile(r"(?=.*[^a-zA-Z]).{4,}")
 _PATH = re.compile(r"(?<![\w./-])((?:[\w.+-]+/)+[\w+-][\w.+-]*\.[A-Za-z]{1,5})(?![\w/])")
 _PATCHED = re.compile(r"^(?:\+\+\+ b|--- a)/(\S+/\S+)", re.M)
 _MARKED = (
-    r"(?:^(?:[^\w\"]|_)*(?:\d{{1,2}}[.)][ \t*_]*)?(?i:{0})|(?<=[.!?;] )[*_]*{0})"
+    r"(?:^(?:[^\w\"\n]|_)*(?:\d{{1,2}}[.)][ \t*_]*)?(?i:{0})|(?<=[.!?;] )[*_]*{0})"
     r"[*_`]*[ \t]*(?:[:\uff1a]|[-\u2013\u2014](?=\s)|$)(.*)|\"(?i:{0})\"\s*:\s*(\"(?:[^\"\\]|\\.)*\")"
 )
 """Pattern of a marked line, a heading, or a member of a JSON object."""
@@ -117,7 +119,7 @@ def find_statement(conversation: Sequence[Message], mark: str) -> str:
 
 def find_lines(conversation: Sequence[Message], mark: str) -> Sequence[str]:
     """Return what stands behind ``mark`` and a colon in each such line of the last of the model's texts with one."""
-    line = re.compile(rf"^(?:[^\w\"]|_)*(?i:{re.escape(mark)})[*_`]*[ \t]*[:\uff1a][*_`]*(.*)", re.M)
+    line = re.compile(rf"^(?:[^\w\"\n]|_)*(?i:{re.escape(mark)})[*_`]*[ \t]*[:\uff1a][*_`]*(.*)", re.M)
     return next(filter(None, map(line.findall, reversed([*_list_texts(conversation)]))), ())
 
 
@@ -130,13 +132,15 @@ def promisable_tasks(brief: Brief) -> Sequence[TaskId]:
 def read_predictions(lines: Iterable[str], tasks: Sequence[TaskId]) -> tuple[Prediction, ...]:
     """Return the predictions in lines ``TASK: reason``; a case's folder also names its task.
 
-    Lines about other tasks than ``tasks``, and all after ``MAX_PREDICTIONS``, are ignored. A task counts once.
+    Lines about other tasks than ``tasks`` are ignored, and so is what follows the first 200 lines or
+    ``MAX_PREDICTIONS`` predictions. A task counts once.
     """
     names = {name: task for task in tasks for name in (quote(task, safe=""), task)}
+    longest_first = sorted(names, key=len, reverse=True)
     predictions: dict[TaskId, Prediction] = {}
-    for line in lines:
+    for line in islice(lines, _MAX_LINES):
         words = " ".join(line.split()).lstrip(_MARKUP + "[(")
-        for name in sorted(names, key=len, reverse=True):
+        for name in longest_first:
             if words.startswith(name) and (end := _NAME_END.match(words, len(name))):
                 prediction = Prediction(names[name], _clean(end[1])[:_REASON_CHARS])
                 predictions.setdefault(prediction.task, prediction)

@@ -124,11 +124,11 @@ def points(difference: float) -> str:
 
 
 def clade_gain(row: "AgentRow") -> str:
-    """Return a clade's gain per expansion in percentage points, and of how many: ``+3.1 of 12``; empty if of none."""
+    """Return a clade's gain per expansion, and their number: ``+3.1 points in 12``; empty if there are none."""
     return (
         ""
         if row.clade_gain is None
-        else f"{points(round(row.clade_gain, 3) + 0.0)} of {row.clade_expansions}"
+        else f"{points(round(row.clade_gain, 3) + 0.0)} points in {row.clade_expansions}"
     )
 
 

@@ -307,9 +307,9 @@ _COLUMNS = (
     _Column("95 %", 9, lambda row: fmt.interval(row.own.interval) if row.own.n else "", "dim"),
     _Column("clade", 15, lambda row: fmt.tally(row.clade) if row.children else ""),
     _Column("children", 9, lambda row: str(len(row.children) or ""), "dim"),
-    _Column("gain", 12, fmt.clade_gain, "dim"),
     _Column("bound", 7, lambda row: f"{row.lower_bound:.2f}" if row.own.n else "", "dim"),
     _Column("kept", 7, lambda row: f"{row.kept}/{row.tested}" if row.tested else "", "dim"),
+    _Column("gain", 19, fmt.clade_gain, "dim"),
 )
 
 

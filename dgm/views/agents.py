@@ -84,7 +84,7 @@ class AgentRow(View):
     """Gain per expansion of the clade: how much better children are than their parents, in rate, on average over the
     agent and all its descendants (``Tree.clade_gain``). None if no expansion counts yet."""
     clade_expansions: int = 0
-    """Number of expansions that ``clade_gain`` is the mean of: stillborn children and those with a verdict."""
+    """Number of expansions that ``clade_gain`` is the mean of: stillborn children and those compared with a parent."""
 
     @classmethod
     def of(

@@ -333,22 +333,35 @@ def test_predictions_are_kept_or_broken_by_first_attempts_and_summed_by_clade() 
 
 
 def test_the_gain_of_a_clade_is_the_mean_over_expansions_within_it() -> None:
-    events = [
-        *FAMILY,  # 0 has the children 1 and 2; 3 is of 1 and 2, the first parent being 1; 4 is of 3
-        *(graded(number, 0, Verdict.UNRESOLVED, number - 1) for number in (1, 2)),
-        graded(3, 1),
-        *(graded(number, 3, verdict, number - 4) for number, verdict in ((4, YES), (5, NO))),
-    ]
-    # The posterior means of the parents 0 and 1 are 1/4 and 2/3; 2 and 4 have no verdict.
-    first, second = (1 + 0.5) / 3 - 0.25, (1 + 4 / 3) / 4 - 2 / 3
-    tree = fold(*events)
+    log = Log()
+    for parents in ((), (0,), (0,), (1, 2), (3,)):
+        log.made(parents, "self-edit") if parents else log.born()
+    log.tried(0, **{TASKS[0]: False, TASKS[1]: False, TASKS[2]: True})
+    log.tried(1, **{TASKS[0]: True, TASKS[2]: True, TASKS[3]: False})
+    log.tried(2, **{TASKS[3]: False, TASKS[4]: True})
+    # 3 is compared with 1, the better parent, on the tasks 0 and 3; 2 and 4 have no task in common with their parents.
+    log.tried(3, **{TASKS[0]: False, TASKS[3]: False, TASKS[5]: True})
+    log.tried(4, **{TASKS[1]: True})
+    first, second = 1 / (2 + 2), -1 / (2 + 2)
+    tree = log.tree
     assert tree.clade_gain(AgentId(0)) == (pytest.approx((first + second) / 2), 2)
     assert tree.clade_gain(AgentId(1)) == (pytest.approx(second), 1)
     assert [tree.clade_gain(AgentId(agent)) for agent in (2, 3, 4)] == [(0.0, 0)] * 3
-    tree.apply(Recorded(99, 99.0, stillborn(6)))
-    tree.apply(Recorded(100, 100.0, stillborn(7, "rejected", decided="a person")))
+    tree.apply(Recorded(98, 98.0, stillborn(98)))
+    tree.apply(Recorded(99, 99.0, stillborn(99, "rejected", decided="a person")))
     assert tree.clade_gain(AgentId(0)) == (pytest.approx((first + second) / 3), 3)
     assert tree.clade_gain(AgentId(1)) == (pytest.approx(second), 1)
+
+
+@pytest.mark.parametrize("solved", [0, 1, 3, 6])
+def test_a_child_that_solves_what_its_parent_solved_has_no_gain(solved: int) -> None:
+    log = Log()
+    log.born()
+    for agent in range(4):
+        if agent:
+            log.made((agent - 1,), "self-edit")
+        log.tried(agent, **{task: number < solved for number, task in enumerate(TASKS[:6])})
+    assert log.tree.clade_gain(SEED) == (0.0, 3)
 
 
 def test_a_verdict_that_does_not_count_has_no_findings() -> None:

@@ -6,7 +6,7 @@ from dgm.domain import Prediction, Verdict
 from dgm.messages import Message, Role
 from dgm.meta.prompts import load_frozen, load_shipped
 from dgm.meta.self_edit import SelfEdit
-from dgm.meta.task_words import MAX_PREDICTIONS, find_lines, read_predictions
+from dgm.meta.task_words import MAX_PREDICTIONS, find_lines, find_statement, read_predictions
 from dgm.offline.improve import rank_kinds
 from tests.unit.meta.making import Bench, brief, make, member
 
@@ -52,6 +52,18 @@ def test_the_lines_are_those_of_the_last_text_that_has_some():
     user = Message(Role.USER, "Predicts: t-1: z")
     assert find_lines([*words, user], "Predicts") == [" t-1: y", " t-12"]
     assert find_lines(say("<think>\nPredicts: t-1\n</think>\nIt predicts: t-1"), "Predicts") == ()
+
+
+@pytest.mark.parametrize("text", ["\n" * 300_000, ("#" * 400 + "\n") * 3_000], ids=["blank", "marks"])
+def test_lines_without_words_are_read_in_linear_time(text):
+    assert find_lines(say(text), "Predicts") == ()  # in quadratic time, this takes hours
+    assert find_statement(say(text), "Rationale") == ""
+
+
+def test_lines_after_the_first_two_hundred_are_not_read():
+    assert read_predictions(["other: x"] * 199 + ["t-1: y", "t-2: z"], ["t-1", "t-2"]) == (
+        Prediction("t-1", "y"),
+    )
 
 
 def test_an_editor_is_asked_and_promises_only_what_its_agent_failed():

@@ -199,7 +199,7 @@ def test_an_overview_is_of_the_moment_when_the_expansion_was_first_started(run):
         }
         | {
             "clade_evaluations": "3",
-            "clade_gain": "+0.083",
+            "clade_gain": "+0.000",
             "clade_expansions": "1",
             "stillborn_children": "0",
         }
