@@ -143,16 +143,17 @@ def test_the_screen_of_a_tree_of_agents() -> None:
     for parents in ((), (0,), (0,), (1,), (3,), (4,), (4, 2), (2,)):
         log.born(*parents)
     log.graded(0, [True, False])
+    log.graded(1, [True, True])
     log.graded(4, [True] * 6)
     assert [line.plain.rstrip() for line in render_tree(tree_of(log))] == [
-        "0 ★        ████░░░░  1/2 50%  9–91%     clade 7/8 88%   gain +37.5 of 1  self-edit  edit 0",
-        "├─ 1       ░░░░░░░░  –                  clade 6/6 100%  gain +37.5 of 1  self-edit  edit 1",
-        "│  3       ░░░░░░░░  –                  clade 6/6 100%  gain +37.5 of 1  self-edit  edit 3",
-        "│  4       ████████  6/6 100% 61–100%   clade 6/6 100%  gain –           self-edit  edit 4",
-        "│  ├─ 5    ░░░░░░░░  –                  clade –         gain –           self-edit  edit 5",
-        "│  └─ 6    ░░░░░░░░  –                  clade –         gain –           self-edit of 4 and 2  edit 6",
-        "└─ 2       ░░░░░░░░  –                  clade –         gain –           self-edit  edit 2",
-        "   7       ░░░░░░░░  –                  clade –         gain –           self-edit  edit 7",
+        "0 ★        ████░░░░  1/2 50%  9–91%     clade 9/10 90%  gain +25.0 points in 1  self-edit  edit 0",
+        "├─ 1       ████████  2/2 100% 34–100%   clade 8/8 100%  gain –                  self-edit  edit 1",
+        "│  3       ░░░░░░░░  –                  clade 6/6 100%  gain –                  self-edit  edit 3",
+        "│  4       ████████  6/6 100% 61–100%   clade 6/6 100%  gain –                  self-edit  edit 4",
+        "│  ├─ 5    ░░░░░░░░  –                  clade –         gain –                  self-edit  edit 5",
+        "│  └─ 6    ░░░░░░░░  –                  clade –         gain –                  self-edit of 4 and 2  edit 6",
+        "└─ 2       ░░░░░░░░  –                  clade –         gain –                  self-edit  edit 2",
+        "   7       ░░░░░░░░  –                  clade –         gain –                  self-edit  edit 7",
         "★ best  agent 0: 1/2 50% [9–91%], lower bound 0.06  edit 0",
         "  recommended by the policy; lower bound: 99 % sure that its rate is higher",
     ]
