@@ -45,7 +45,7 @@ from dgm.archive.events import (
     TasksChanged,
     VerdictWithdrawn,
 )
-from dgm.archive.measures import FirstAttempts
+from dgm.archive.measures import FirstAttempts, reward_of
 from dgm.domain import (
     NO_ACTION,
     SEED,
@@ -80,7 +80,9 @@ PROMOTION_EVENTS = (PromotionStarted, PromotionSpent, PromotionDecided)
 """Events of which policies see nothing."""
 Key = tuple[ActionId, int]
 """Action and number of a call."""
-_SUMMED, _FINDINGS, _KEPT, _BROKEN = 5, 2, 3, 4
+_SUMMED, _FINDINGS, _KEPT, _BROKEN, _REWARD = 6, 2, 3, 4, 5
+REWARD_UNIT = 10**6
+"""Rewards are summed in whole millionths, so that a sum does not depend on its order."""
 """Number of first columns of a tree that are summed over clades, and those with findings and predictions."""
 
 
@@ -317,6 +319,9 @@ class Tree:
     clade_findings: Column
     clade_kept: Column
     clade_broken: Column
+    own_reward: Column
+    """Sum of the rewards of the agent's evaluations, in ``REWARD_UNIT``; 0 unless the objective has a reward."""
+    clade_reward: Column
     depths: Column
     """Number of steps to the root along first parents."""
     tried_count: Column
@@ -345,11 +350,13 @@ class Tree:
         "own_findings",
         "own_kept",
         "own_broken",
+        "own_reward",
         "clade_resolved",
         "clade_unresolved",
         "clade_findings",
         "clade_kept",
         "clade_broken",
+        "clade_reward",
         "depths",
         "tried_count",
         "untried_count",
@@ -413,6 +420,7 @@ class Tree:
         self._withdrawals: dict[ActionId, list[tuple[int, ...]]] = {}
         self._findings: dict[ActionId, int] = {}
         """Number of findings of each evaluation that has some and whose verdict counts."""
+        self._rewards: dict[ActionId, int] = {}
         self.flagged: set[AgentId] = set()
         """Agents with findings in their own edit."""
         self._watch = Watch()
@@ -783,6 +791,9 @@ class Tree:
             if self.objective != Objective():
                 self.attempts.add(outcome)
         self._count(agent, verdict, 1)
+        if weights := self.objective.reward:
+            self._rewards[action] = round(REWARD_UNIT * reward_of(outcome, weights))
+            self._add(_REWARD, agent, self._rewards[action])
         if outcome.findings:
             self._findings[action] = len(outcome.findings)
             self._add(_FINDINGS, agent, len(outcome.findings))
@@ -802,6 +813,7 @@ class Tree:
             self.attempts.remove(what)
         self._count(what.agent, verdict, -1)
         self._add(_FINDINGS, what.agent, -self._findings.pop(action, 0))
+        self._add(_REWARD, what.agent, -self._rewards.pop(action, 0))
         self._redo[action] = what
         self.withdrawn += 1
 

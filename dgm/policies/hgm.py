@@ -10,10 +10,10 @@ from random import Random
 import numpy as np
 
 from dgm.archive.events import ActionStarted, AgentBorn, Recorded, TaskGraded, VerdictWithdrawn
-from dgm.archive.tree import Tree
+from dgm.archive.tree import REWARD_UNIT, Tree
 from dgm.domain import AgentId, Born, Evaluation, Expand, Tally, Verdict
 from dgm.policies.policy import Floats, Ints, Plan, View, draw_beta, next_root
-from dgm.stats import lower_bound
+from dgm.stats import lower_bound, reward_lower_bound
 
 
 def may_widen(view: View) -> bool:
@@ -30,7 +30,14 @@ def hgm(view: View, rng: Random) -> Plan:
     A clade's score is its metaproductivity CMP: what the agent and all its descendants resolved, over what they tried.
     Each rate is drawn from Beta(τ(1 + resolved), τ(1 + unresolved)). τ = B / b, where B is the budget of evaluations
     and b its remainder, so that draws sharpen towards the end; 1 without such a budget. The cost of expansions counts
-    as spent in b (0 in the paper). The five children with which the paper's asynchronous form begins (appendix B) are
+    as spent in b (0 in the paper).
+
+    With rewards r in [0, 1] (``policy.reward``), resolved becomes Σ r and unresolved Σ (1 - r): the mean of the draws
+    is that of the rewards, shrunk as before, and their spread is not too small, because a variable in [0, 1] with mean
+    m has a variance of at most m (1 - m), that of a verdict. (S. Agrawal and N. Goyal, COLT 2012, section 3, toss a
+    coin with chance r instead; the expectation of its counts is Σ r.)
+
+    The five children with which the paper's asynchronous form begins (appendix B) are
     left out.
     """
     budget = view.tree.budget.evaluations
@@ -42,9 +49,14 @@ def hgm(view: View, rng: Random) -> Plan:
     return Plan(
         expand=may_widen(view),
         parent=lambda: draw_beta(
-            tau * (1.0 + view.clade_solved), tau * (1.0 + view.clade_failed), view.fertile, rng
+            tau * (1.0 + view.clade_reward),
+            tau * (1.0 + (view.clade_solved + view.clade_failed - view.clade_reward)),
+            view.fertile,
+            rng,
         ),
-        agent=lambda: draw_beta(tau * (1.0 + view.solved), tau * (1.0 + view.failed), view.open, rng),
+        agent=lambda: draw_beta(
+            tau * (1.0 + view.reward), tau * (1.0 + (view.graded - view.reward)), view.open, rng
+        ),
     )
 
 
@@ -69,9 +81,17 @@ def best_belief(tree: Tree) -> AgentId:
     the agent with more evaluations wins, then the oldest. An agent without an evaluation is only chosen where no
     agent has any.
 
+    With rewards in [0, 1] the bound is ``stats.reward_lower_bound``: percentiles of a Beta are derived for verdicts.
+
     The bound rises with each resolved task and falls with each unresolved one. So it is computed only for tallies
     that have more resolved than every other tally with as few unresolved or fewer.
     """
+    if tree.objective.reward:
+        counts = tree.own_resolved + tree.own_unresolved
+        rows = [
+            (total / REWARD_UNIT, int(n)) for total, n in zip(tree.own_reward.tolist(), counts, strict=True)
+        ]
+        return AgentId(max(range(len(rows)), key=lambda a: (reward_lower_bound(*rows[a]), rows[a][1], -a)))
     tallies = [Tally(*counts) for counts in zip(tree.own_resolved, tree.own_unresolved, strict=True)]
     most_resolved: dict[int, int] = {}
     for tally in tallies:

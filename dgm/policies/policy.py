@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dgm.archive.curriculum import Counts
 from dgm.archive.events import Recorded
-from dgm.archive.tree import Tree
+from dgm.archive.tree import REWARD_UNIT, Tree
 from dgm.domain import Action, AgentId, Evaluate, Expand, TaskId
 from dgm.errors import UserError
 from dgm.plugins import FUNCTION_MARK
@@ -86,6 +86,22 @@ class View:
     def clade_failed(self) -> Counts:
         """Number of unresolved verdicts of the agent and all its descendants; under a curriculum as in ``solved``."""
         return self.tree.clade_resolved + self.tree.clade_unresolved - self.clade_solved
+
+    @cached_property
+    def reward(self) -> Floats:
+        """Sum of the rewards of the agent's evaluations, each in [0, 1]; ``solved`` unless ``policy.reward`` is set."""
+        weighed = self.tree.objective.reward
+        return np.asarray(
+            np.array(self.tree.own_reward) / REWARD_UNIT if weighed else self.solved.astype(float)
+        )
+
+    @cached_property
+    def clade_reward(self) -> Floats:
+        """The same of the agent and all its descendants."""
+        weighed = self.tree.objective.reward
+        return np.asarray(
+            np.array(self.tree.clade_reward) / REWARD_UNIT if weighed else self.clade_solved.astype(float)
+        )
 
     @cached_property
     def graded(self) -> Ints:

@@ -49,6 +49,8 @@ PART_NAMES = {
 """Names of parts that several policies share → one of these policies."""
 READ_ALPHA = ("hgm", "random", "hgm-published", "best-of-n")
 """The built-in policies whose gate reads ``policy.alpha``."""
+READ_REWARD = ("hgm", "lineage", "best-of-n")
+"""The built-in policies that read ``policy.reward``."""
 NEEDLESS: Mapping[str, Needs] = MappingProxyType({})
 
 
@@ -115,15 +117,20 @@ def _parts(policy: PolicySettings) -> Mapping[str, str]:
 
 
 def refuse_idle(policy: PolicySettings) -> None:
-    """Refuse a ``policy.alpha`` that is set where nothing reads it.
+    """Refuse a ``policy.alpha`` or ``policy.reward`` that is set where nothing reads it.
 
     Called where a run or study begins, not by ``open_policy``: an existing run with such a setting can be continued,
     replayed and read. Plug-ins may read it.
 
     Raises:
-        UserError: alpha differs from its default, and all parts are built-in ones that do not read it.
+        UserError: one differs from its default, and all parts are built-in ones that do not read it.
     """
     parts = _parts(policy)
+    names = {policy.name, *parts.values()}
+    if policy.reward != "resolved" and names <= POLICIES.keys() and names.isdisjoint(READ_REWARD):
+        raise UserError(
+            f"policy.reward = {policy.reward!r}: does nothing with '{policy.name}', only with hgm and lineage"
+        )
     gate = parts.get("gate", policy.name)
     if policy.alpha == PolicySettings().alpha or gate in READ_ALPHA:
         return

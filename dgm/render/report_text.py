@@ -320,16 +320,17 @@ def objective_sentences(view: ReportView) -> Iterator[str]:
     agents = {each.agent: each for each in objective.agents}
     front = [each.agent for each in objective.agents if each.front]
     if objective.front:
-        yield f"{fmt.FRONT} on the front of {', '.join(objective.front)}: {_agents_text(front)}"
+        names = one_line(", ".join(objective.front), 200)
+        yield f"{fmt.FRONT} on the front of {names}: {_agents_text(front)}"
     if objective.leading is not None:
         weights = " ".join(f"{weight:+g} {name}" for name, weight in objective.weights.items())
-        yield f"agent {objective.leading} has the highest mean of {weights}"
+        yield f"agent {objective.leading} has the highest mean of {one_line(weights, 200)}"
     for agent in dict.fromkeys(
         (view.seed_agent.agent, view.best.agent, *front[:SHOWN_ON_FRONT], objective.leading)
     ):
         if agent in agents:
             means = ", ".join(f"{name} {_mean(value)}" for name, value in agents[agent].means.items())
-            yield f"agent {agent}: {means} ({fmt.count(agents[agent].tasks, 'task')})"
+            yield f"agent {agent}: {one_line(means, 400)} ({fmt.count(agents[agent].tasks, 'task')})"
 
 
 def _mean(value: float) -> str:

@@ -4,6 +4,7 @@ The state is folded from events (``Lineage``). An ``Outlook`` is what it says of
 """
 
 import math
+from collections.abc import Mapping
 from functools import cached_property
 from random import Random
 
@@ -21,6 +22,7 @@ from dgm.archive.events import (
     TaskGraded,
     VerdictWithdrawn,
 )
+from dgm.archive.measures import reward_of
 from dgm.archive.tree import Tree
 from dgm.domain import ActionId, AgentId, Evaluate, Expand, TaskId, Verdict
 from dgm.policies.limits import evaluations_begun, fertile, share_left
@@ -118,6 +120,9 @@ class Lineage:
         """The posterior's number of each task."""
         self.deaths: dict[AgentId, int] = {}
         """Stillborn children by first parent."""
+        self._weights: Mapping[str, float] = {}
+        self._rewards: dict[tuple[AgentId, TaskId, int], float] = {}
+        """Rewards that a withdrawal would take back; empty if verdicts count."""
         self._under_way: set[ActionId] = set()
         self._most_under_way = 0
         self._evaluations, self._evaluation_s = 0, 0.0
@@ -128,7 +133,8 @@ class Lineage:
     def observe(self, event: Recorded) -> None:
         """Fold one event into the state."""
         match event.event:
-            case RunStarted(_, tasks):
+            case RunStarted(_, tasks, objective=objective):
+                self._weights = objective.reward if objective else {}
                 for task in tasks:
                     self._number(task)
             case ActionStarted(action):
@@ -147,10 +153,14 @@ class Lineage:
                 if outcome.verdict is not Verdict.INVALID:
                     self._evaluations += 1
                     self._evaluation_s += outcome.cost.seconds
-                    solved = outcome.verdict is Verdict.RESOLVED
+                    solved = reward_of(outcome, self._weights)
+                    if self._weights:
+                        self._rewards[outcome.agent, outcome.task, outcome.attempt] = solved
                     self.posterior.graded(outcome.agent, self._number(outcome.task), solved, outcome.attempt)
             case VerdictWithdrawn(what=what, verdict=verdict):
-                solved = verdict is Verdict.RESOLVED
+                solved = self._rewards.pop(
+                    (what.agent, what.task, what.attempt), float(verdict is Verdict.RESOLVED)
+                )
                 self.posterior.withdrawn(what.agent, self._number(what.task), solved, what.attempt)
             case _:
                 pass
@@ -499,7 +509,11 @@ def fit(tree: Tree, rest: float = FIT_MOVE) -> Posterior:
         posterior.born(agent.parents[0] if agent.parents else agent.id)
         for task, verdict in tree.verdicts(agent.id).items():
             if verdict is not None and task in numbers:
-                posterior.record(agent.id, numbers[task], verdict is Verdict.RESOLVED)
+                done = tree.attempts.of.get(agent.id, {}).get(task) if tree.objective.reward else None
+                solved = (
+                    reward_of(done, tree.objective.reward) if done else float(verdict is Verdict.RESOLVED)
+                )
+                posterior.record(agent.id, numbers[task], solved)
     skills: list[float] = []
     for turn in range(FIT_ROUNDS if len(posterior.evidence) else 0):
         learns = turn % LEARN_EVERY == LEARN_EVERY - 1

@@ -1,5 +1,10 @@
 """The evidence of verdicts, and all that is learned from it: difficulties, and the parameters that steps share.
 
+Rewards y in [0, 1] (``policy.reward``) enter by the quasi-likelihood of fractional responses, y ln p + (1 - y) ln(1 -
+p), which asks only that p be their mean (L. Papke and J. Wooldridge, J. Applied Econometrics 11 (1996), p. 619).
+The information of one is taken as p(1 - p), as for a verdict. A reward of mean p varies by at most p(1 - p), so states
+are not believed more exact than they are.
+
 A logistic likelihood, P(agent solves task) = σ(θ - b), is replaced by the parabola that touches its logarithm at the
 current mean. Each replacement is one step of Newton's method.
 """
@@ -170,11 +175,11 @@ class Evidence:
         self.counts = array("q")
         """Results per agent."""
         self.solved = array("q")
-        """Successes per agent."""
+        """Successes per agent: rewards above 0."""
         self.uses: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         """Results per task."""
         self._verdicts: list[list[tuple[int, float, float]]] = []
-        """Task, outcome (0 or 1) and weight, per agent."""
+        """Task, outcome (0 to 1) and weight, per agent."""
 
     def __len__(self) -> int:
         return sum(self.counts)
@@ -193,13 +198,13 @@ class Evidence:
             self.difficulty_variances = np.append(self.difficulty_variances, [DIFFICULTY_VARIANCE] * more)
             self.uses = np.append(self.uses, [0] * more)
 
-    def add(self, agent: int, task: int, solved: bool, attempt: int) -> None:
-        """Add one verdict; ``attempt`` counts from 0, and a further attempt weighs ``REPEAT_WEIGHT``."""
+    def add(self, agent: int, task: int, solved: float, attempt: int) -> None:
+        """Add a verdict (1 or 0) or reward; ``attempt`` counts from 0, a further one weighs ``REPEAT_WEIGHT``."""
         self.add_tasks(task + 1)
         self._verdicts[agent].append((task, float(solved), REPEAT_WEIGHT if attempt else 1.0))
         self._count(agent, task, solved, 1)
 
-    def remove(self, agent: int, task: int, solved: bool, attempt: int) -> None:
+    def remove(self, agent: int, task: int, solved: float, attempt: int) -> None:
         """Remove one verdict that was added with the same arguments.
 
         Raises:
@@ -208,9 +213,9 @@ class Evidence:
         self._verdicts[agent].remove((task, float(solved), REPEAT_WEIGHT if attempt else 1.0))
         self._count(agent, task, solved, -1)
 
-    def _count(self, agent: int, task: int, solved: bool, times: int) -> None:
+    def _count(self, agent: int, task: int, solved: float, times: int) -> None:
         self.counts[agent] += times
-        self.solved[agent] += times * solved
+        self.solved[agent] += times * (solved > 0)
         self.uses[task] += times
 
     def undecided(self, agent: int) -> bool:
@@ -238,9 +243,8 @@ class Evidence:
         some = np.bincount(rows, minlength=n) > 0
         precision = np.where(some, TEMPER * np.maximum(information, LEAST_INFORMATION), 0.0)
         p = np.clip(_chance(np.fromiter(predicted, np.float64)[rows], self.difficulties[tasks]), *SOUND_RANGE)
-        ratios = np.where(
-            outcomes > 0, math.log(BROKEN_SOLVES) - np.log(p), math.log(1.0 - BROKEN_SOLVES) - np.log(1.0 - p)
-        )
+        ratios = outcomes * (math.log(BROKEN_SOLVES) - np.log(p))
+        ratios += (1.0 - outcomes) * (math.log(1.0 - BROKEN_SOLVES) - np.log(1.0 - p))
         odds = np.bincount(rows, weights * ratios, n)
         return precision.tolist(), (precision * x + TEMPER * surprise).tolist(), odds.tolist()
 
@@ -311,11 +315,11 @@ class Posterior:
         self.breakage.add(parent)
         self._linearised_at.append(0.0)
 
-    def record(self, agent: int, task: int, solved: bool, attempt: int = 0) -> None:
+    def record(self, agent: int, task: int, solved: float, attempt: int = 0) -> None:
         """Add a verdict without inferring from it; call ``sweep`` when all verdicts are added."""
         self.evidence.add(agent, task, solved, attempt)
 
-    def graded(self, agent: int, task: int, solved: bool, attempt: int = 0) -> None:
+    def graded(self, agent: int, task: int, solved: float, attempt: int = 0) -> None:
         """Add a verdict and infer; every 20th verdict causes a full sweep."""
         self.record(agent, task, solved, attempt)
         self._linearise(sorted(self._stale | {agent}))
@@ -333,7 +337,7 @@ class Posterior:
         ):
             self._restart()
 
-    def withdrawn(self, agent: int, task: int, solved: bool, attempt: int = 0) -> None:
+    def withdrawn(self, agent: int, task: int, solved: float, attempt: int = 0) -> None:
         """Take a verdict back and infer everything from the start without it."""
         self.evidence.remove(agent, task, solved, attempt)
         self.sweep()

@@ -8,9 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from dgm.render.html.figures import _place_rows, draw_operators, draw_tree, write_figures
+from dgm.render.html.figures import _place_rows, draw_front, draw_operators, draw_tree, write_figures
+from dgm.render.html.page import render_page
 from dgm.render.html.svg import Axes, Drawing, element, number_text, round_ticks, stairs_path
+from dgm.render.report_text import objective_sentences
 from dgm.render.safe import neutralise
+from dgm.views.objective import MeasuredAgent, MetricView, ObjectiveView
 from dgm.views.report import GainView, ReportView, view_tree
 from tests.support.runs.paid import PaidRun
 from tests.unit.report.conftest import Page
@@ -160,3 +163,35 @@ def test_no_text_becomes_markup(text: str, tip: str) -> None:
 
 def test_markup_is_left_alone() -> None:
     assert element("p", {"class": None}, Markup("<i></i>"), "<") == "<p><i></i>&lt;</p>"
+
+
+def with_objective(view: ReportView) -> ReportView:
+    """The report with a front of two metrics, one of them of a hostile name."""
+    points = {0: (0.2, 900.0, False), 1: (0.5, 1000.0, True), 2: (0.8, 4000.0, True)}
+    agents = [
+        MeasuredAgent(agent=agent, tasks=8, means={"rate": rate, "<b>": cost}, front=front)
+        for agent, (rate, cost, front) in points.items()
+    ]
+    metrics = {name: MetricView(higher=name == "rate", unit="", meaning="") for name in ("rate", "<b>")}
+    front = ObjectiveView(
+        front=("rate", "<b>"), weights={}, metrics=metrics, agents=tuple(agents), leading=None
+    )
+    return view.model_copy(update={"objective": front})
+
+
+@pytest.mark.starts_processes
+def test_the_front_is_drawn_and_told(paid) -> None:
+    view = ReportView.load(paid.run)
+    assert draw_front(view) is None
+    assert list(objective_sentences(view)) == []
+    view = with_objective(view)
+    drawing = draw_front(view)
+    assert drawing
+    root = ElementTree.fromstring(drawing.file())
+    assert len(root.findall(f"{SVG}circle[@class='dot']")) == 2
+    assert len(root.findall(f"{SVG}circle[@class='node none']")) == 1
+    assert len(root.findall(f"{SVG}path[@class='lower']")) == 1
+    told = list(objective_sentences(view))
+    assert told[0] == "◇ on the front of rate, <b>: agents 1, 2"
+    assert "agent 2: rate 0.8, <b> 4k (8 tasks)" in told
+    assert b"&lt;b&gt; 4k" in render_page(view)
