@@ -10,6 +10,7 @@ from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import Metric, Objective
 from dgm.errors import ArchiveCorrupt, UserError
+from dgm.meta.rubric import METRIC, RUBRIC
 from dgm.protocols import Benchmark, HasMetrics
 
 METRICS = "metrics"
@@ -17,9 +18,20 @@ METRICS = "metrics"
 _UNITS = {"usd": "USD", "seconds": "s"}
 
 
-def metrics_of(benchmark: Benchmark) -> Mapping[str, Metric]:
-    """Return the metrics of a benchmark; none if it has none of its own."""
-    return benchmark.metrics() if isinstance(benchmark, HasMetrics) else {}
+def metrics_of(benchmark: Benchmark, settings: Settings) -> Mapping[str, Metric]:
+    """Return the metrics of a benchmark and the rubric's, if they are measured.
+
+    Raises:
+        UserError: the benchmark has a metric of the rubric's name.
+    """
+    metrics = benchmark.metrics() if isinstance(benchmark, HasMetrics) else {}
+    if not settings.objective.rubric:
+        return metrics
+    if RUBRIC in metrics:
+        raise UserError(
+            f"objective.rubric: the suite has a metric {RUBRIC!r} of its own; leave the setting out"
+        )
+    return {**metrics, RUBRIC: METRIC}
 
 
 def record_metrics(metrics: Mapping[str, Metric]) -> Mapping[str, Any]:
@@ -61,6 +73,11 @@ def objective_of(settings: Settings, metrics: Mapping[str, Metric]) -> Objective
         raise UserError(f"objective.front = {list(front)}: name two different metrics or more")
     if reward == "objective" and not weights:
         raise UserError("policy.reward = 'objective': nothing is weighed; set objective.weights too")
+    if settings.objective.rubric and reward == "objective" and RUBRIC in weights:
+        raise UserError(
+            "policy.reward = 'objective': the rubric can be no part of a reward, because evaluations before the first"
+            " note have none, and agents can flatter it; leave it out of objective.weights"
+        )
     rewards = {"resolved": {}, "score": {"score": 1.0}, "objective": dict(weights)}
     objective = Objective({name: signs[name] for name in front}, rewards[reward])
     return None if objective == Objective() else objective
