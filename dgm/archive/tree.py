@@ -81,9 +81,9 @@ PROMOTION_EVENTS = (PromotionStarted, PromotionSpent, PromotionDecided)
 Key = tuple[ActionId, int]
 """Action and number of a call."""
 _SUMMED, _FINDINGS, _KEPT, _BROKEN, _REWARD = 6, 2, 3, 4, 5
+"""Number of first columns of a tree that are summed over clades; then some of them."""
 REWARD_UNIT = 10**6
 """Rewards are summed in whole millionths, so that a sum does not depend on its order."""
-"""Number of first columns of a tree that are summed over clades, and those with findings and predictions."""
 
 
 class Spend:
