@@ -110,7 +110,7 @@ def check_goals(budget: Budget, settings: Settings, parts: RunParts) -> None:
     Raises:
         UserError: one cannot.
     """
-    objective_of(settings, metrics_of(parts.benchmark))
+    objective_of(settings, metrics_of(parts.benchmark, settings))
     if settings.promotion.every and not parts.benchmark.tasks(Split.PROMOTION):
         raise UserError(
             f"benchmark {parts.benchmark.name} has no promotion tasks", argument="promotion.every"
@@ -130,7 +130,7 @@ def create(folder: Path, settings: Settings, parts: RunParts) -> Run:
     check_settings(settings)
     prices_of(settings)
     check_budget_ends_run(settings.budget.budget(), settings)
-    objective_of(settings, metrics_of(parts.benchmark))
+    objective_of(settings, metrics_of(parts.benchmark, settings))
     seeds = read_seeds(settings)
     edited = [source for _, source, _ in seeds if read_contract(source).editor != OWN_EDITOR]
     editor = freeze_editor(edited[0]) if edited else {}
@@ -249,7 +249,7 @@ def record_of(folder: Path, settings: Settings, parts: RunParts) -> Mapping[str,
             **({OFFLINE: OFFLINE_VERSION} if OFFLINE in all_names(settings) else {}),
         },
         PROMPTS: load_shipped(),
-        **({METRICS: metrics} if (metrics := record_metrics(metrics_of(parts.benchmark))) else {}),
+        **({METRICS: metrics} if (metrics := record_metrics(metrics_of(parts.benchmark, settings))) else {}),
         **({OBJECTS: objects} if (objects := _object_versions(settings)) else {}),
     }
 
@@ -285,7 +285,7 @@ def _run_started_event(
 ) -> RunStarted:
     tasks = tuple(task.id for task in benchmark.tasks(Split.SEARCH))
     started = RunStarted(budget, tasks, resumed, settings.gates.flips, kernel=platform.release())
-    return replace(started, objective=objective_of(settings, metrics_of(benchmark)))
+    return replace(started, objective=objective_of(settings, metrics_of(benchmark, settings)))
 
 
 @asynccontextmanager

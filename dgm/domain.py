@@ -7,7 +7,7 @@ policy sees consists of these values. The bounds in their types are checked wher
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Annotated, NewType
 
@@ -91,6 +91,9 @@ class Usage:
             self.written_tokens + other.written_tokens,
             self.reasoning_tokens + other.reasoning_tokens,
         )
+
+    def __sub__(self, other: "Usage") -> "Usage":
+        return Usage(*(getattr(self, one.name) - getattr(other, one.name) for one in fields(Usage)))
 
     @property
     def tokens(self) -> int:

@@ -94,8 +94,9 @@ def find_cheapest(
     An agent is not worse if its rate is below the best agent's by less than the margin. That is shown by a lower bound
     of the mean difference above -margin; no visible difference is no proof. The bound is ``mean_lower_bound``, which
     holds however often one looks. Its level is ``level`` / k for k agents that are cheaper and have enough tasks to
-    show it if all verdicts agree (Bonferroni); so the answer is wrong with a probability of at most ``level``. That the
-    best agent was chosen for its luck on these tasks makes the comparison harder, not easier. Tasks count as
+    show it if they win them all (Bonferroni); so the answer is wrong with a probability of at most ``level``. Agents
+    that a policy dropped after bad results count too: else those it went on with would be chosen for their luck. That
+    the best agent was chosen for its luck on these tasks makes the comparison harder, not easier. Tasks count as
     independent draws; a policy that chooses them by the agents' results makes this an approximation.
     """
     unit = settings.cheapest or ("usd" if _costs_money(first) else "tokens")
@@ -109,7 +110,7 @@ def find_cheapest(
             cheaper.append(CheaperAgent(agent, cost, best_cost, differences))
     longest = max((each.tasks for each in cheaper), default=0)
     fewest = next(
-        n for n in range(1, longest + 2) if n > longest or rules_out_mean([0] * n, -settings.margin, level)
+        n for n in range(1, longest + 2) if n > longest or rules_out_mean([1] * n, -settings.margin, level)
     )
     compared = sum(each.tasks >= fewest for each in cheaper)
     cheaper.sort(key=lambda each: (each.share, each.agent))

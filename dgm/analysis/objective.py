@@ -10,6 +10,7 @@ from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import Metric, Objective
 from dgm.errors import ArchiveCorrupt, UserError
+from dgm.meta.rubric import METRIC, RUBRIC
 from dgm.protocols import Benchmark, HasMetrics
 
 METRICS = "metrics"
@@ -17,9 +18,10 @@ METRICS = "metrics"
 _UNITS = {"usd": "USD", "seconds": "s"}
 
 
-def metrics_of(benchmark: Benchmark) -> Mapping[str, Metric]:
-    """Return the metrics of a benchmark; none if it has none of its own."""
-    return benchmark.metrics() if isinstance(benchmark, HasMetrics) else {}
+def metrics_of(benchmark: Benchmark, settings: Settings) -> Mapping[str, Metric]:
+    """Return the metrics of a benchmark, if it has any of its own, and the rubric if it is measured."""
+    metrics = benchmark.metrics() if isinstance(benchmark, HasMetrics) else {}
+    return {**metrics, RUBRIC: METRIC} if settings.objective.rubric else metrics
 
 
 def record_metrics(metrics: Mapping[str, Metric]) -> Mapping[str, Any]:
@@ -61,6 +63,11 @@ def objective_of(settings: Settings, metrics: Mapping[str, Metric]) -> Objective
         raise UserError(f"objective.front = {list(front)}: name two different metrics or more")
     if reward == "objective" and not weights:
         raise UserError("policy.reward = 'objective': nothing is weighed; set objective.weights too")
+    if reward == "objective" and RUBRIC in weights:
+        raise UserError(
+            "policy.reward = 'objective': the rubric can be no part of a reward, because evaluations before the first"
+            " note have none, and agents can flatter it; leave it out of objective.weights"
+        )
     rewards = {"resolved": {}, "score": {"score": 1.0}, "objective": dict(weights)}
     objective = Objective({name: signs[name] for name in front}, rewards[reward])
     return None if objective == Objective() else objective

@@ -9,6 +9,8 @@ from dgm.domain import AgentId, Evaluate, Evaluation, TaskId, Verdict
 BUILT_IN: Mapping[str, int] = {"rate": 1, "score": 1, "usd": -1, "tokens": -1, "seconds": -1}
 """Metrics that every suite has; 1: more is better, -1: less is better."""
 SWEEPS = 50
+SHRINKAGE = 1.0
+"""Evaluations by an average agent that each estimated effect of a task is shrunk by."""
 FRONT_SHARE = 4
 """Agents with fewer tasks than the most of any agent over this number are not compared."""
 TIE = 1e-9
@@ -82,8 +84,9 @@ class FirstAttempts:
 
         A value is the sum of an agent's and a task's effect, by least squares: each is the mean of what the other
         leaves, in turn (backfitting: A. Buja, T. Hastie and R. Tibshirani, Annals of Statistics 17 (1989), p. 453). So
-        an agent does not look better for its easier tasks. The mean is that of all tasks that anybody has tried; it may
-        lie outside of the metric's range. Agents without a value are left out.
+        an agent does not look better for its easier tasks. A task's effect is shrunk by ``SHRINKAGE`` evaluations: else
+        the task of a single agent would explain all that this agent does on it. The mean is that of all tasks that
+        anybody has tried, and not beyond any value that was measured. Agents without a value are left out.
         """
         import numpy as np
 
@@ -102,9 +105,9 @@ class FirstAttempts:
         agent, task = np.zeros(len(agents)), np.zeros(len(tasks))
         for _ in range(SWEEPS):
             agent = np.bincount(a, values - task[t]) / tried
-            task = np.bincount(t, values - agent[a]) / tries
-        level = task.mean()
-        return {key: Mean(float(agent[n] + level), int(tried[n])) for key, n in agents.items()}
+            task = np.bincount(t, values - agent[a]) / (tries + SHRINKAGE)
+        means = np.clip(agent + task.mean(), values.min(), values.max())
+        return {key: Mean(float(means[n]), int(tried[n])) for key, n in agents.items()}
 
     def front(self, metrics: Mapping[str, int]) -> frozenset[AgentId]:
         """Return the agents that no other agent beats: better in one metric, and not worse in any, by ``means``.
@@ -125,11 +128,12 @@ class FirstAttempts:
             if counts[agent] * FRONT_SHARE >= most
             and any(done.verdict is Verdict.RESOLVED for done in self.of[agent].values())
         }
-        return frozenset(
-            agent
-            for agent, point in points.items()
-            if not any(_beats(other, point) for other in points.values())
-        )
+        front: dict[AgentId, Sequence[float]] = {}
+        for agent, point in sorted(points.items(), key=lambda item: item[1], reverse=True):
+            if not any(_beats(other, point) for other in front.values()):
+                front = {one: other for one, other in front.items() if not _beats(point, other)}
+                front[agent] = point
+        return frozenset(front)
 
 
 class Mean(NamedTuple):

@@ -155,7 +155,7 @@ async def examine(exam: Exam, patch: bytes, engine: SandboxEngine, labels: Mappi
     if run.refused:
         return with_notes(unresolved(f"the patch does not apply: {run.refused}"), normalised.notes)
     grade = judge(exam.tests, run)
-    if run.end and exam.metrics:
+    if run.end and exam.metrics and not run.problem:
         grade = replace(grade, metrics=read_metrics(run.end, exam.metrics))
     log = mask_hidden_lines(run.log, (entry.data for entry in exam.hidden.values()))[:LOG_LIMIT]
     grade = replace(

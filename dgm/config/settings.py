@@ -497,6 +497,9 @@ class ObjectiveSettings(Section):
     them are marked, and ``crossover`` takes its second parent among them."""
     weights: Mapping[str, Annotated[float, Field(allow_inf_nan=False)]] = {}
     """Metric → its weight in the sum ``objective``, such as ``{rate = 1.0, tokens = -1e-6}``."""
+    rubric: bool = False
+    """Let the model of the role ``diagnose`` judge each evaluation by your notes : the metric ``rubric``, from 0
+    to 1. An agent can flatter it."""
 
 
 class Settings(Section):

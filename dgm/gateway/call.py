@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dgm.archive.live import LiveCalls
@@ -512,7 +512,7 @@ class ModelCaller:
         lease = call.lease
         known = self._ledger.worst(lease.model.name, most, reply.usage.input_tokens)
         return [
-            replace(cut, booked=_subtract(known, cut.booked))
+            replace(cut, booked=known - cut.booked)
             for cut in self._journal.cut_calls(lease.action)
             if lease.memory.are_same(cut.request, call.request)
         ]
@@ -591,11 +591,6 @@ def _as_failure(call: Call, error: Exception) -> Infrastructure:
         if not isinstance(cause.__cause__, PluginFault):
             log.error("action %d, call %d failed", call.lease.action, call.ordinal, exc_info=error)
     return Infrastructure(f"action {call.lease.action}, call {call.ordinal}: {cause}")
-
-
-def _subtract(new: Usage, old: Usage) -> Usage:
-    """Return the difference of two usages, as a correction of the old one."""
-    return Usage(*(getattr(new, one.name) - getattr(old, one.name) for one in fields(Usage)))
 
 
 def _retrieve_error(outcome: "asyncio.Future[Any]") -> None:

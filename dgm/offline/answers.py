@@ -108,6 +108,14 @@ def _lessons(said: Sequence[str]) -> Mapping[str, object]:
     return {"lessons": [{"lesson": kind.sentence, "contrasts": [1]} for kind in draw(weights, said[0])[:1]]}
 
 
+def _judge_work(said: Sequence[str]) -> Mapping[str, object]:
+    """Take a criterion as met if the work has half of its longer words."""
+    criteria, _, work = said[0].partition("§§§ conversation §§§")
+    words = set(re.findall(r"\w{4,}", work.partition("§§§ end §§§")[0].lower()))
+    wanted = [set(re.findall(r"\w{4,}", line.lower())) for line in re.findall(r"^\d+\. (.+)", criteria, re.M)]
+    return {"met": [2 * len(each & words) >= len(each) for each in wanted], "why": "by common words"}
+
+
 QUESTIONS: Mapping[str, Callable[[Sequence[str]], Mapping[str, object]]] = {
     "You diagnose a coding agent.": _issue,
     "You compare coding agents.": _issue,
@@ -116,6 +124,7 @@ QUESTIONS: Mapping[str, Callable[[Sequence[str]], Mapping[str, object]]] = {
     "You distil lessons for a coding agent.": _lessons,
     "You write a coding agent.": _invent,
     "You judge whether two edits": _judge,
+    "You judge whether a coding agent worked": _judge_work,
     "You write issues for a software project.": lambda _: _NO_ISSUE,
 }
 """First words of the system text → the function that writes the answer from the user's messages."""

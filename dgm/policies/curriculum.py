@@ -32,6 +32,8 @@ def refuse_misfit(settings: Settings, budget: Budget, tasks: int) -> None:
         fault = f"expected less than the {tasks} search tasks, so that a pool is left"
     elif budget.score is not None or budget.patience is not None:
         fault = "rates do not compare when tasks change; leave out until_score and patience"
+    elif settings.policy.reward != "resolved":
+        fault = "policy.reward sums rewards of different tasks; leave it out"
     elif settings.policy.recommendation == "best-belief":
         fault = "policy.recommendation = 'best-belief' compares rates on different tasks; leave it out"
     if fault:

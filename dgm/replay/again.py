@@ -18,6 +18,7 @@ from dgm.analysis.agents import trace_lineage
 from dgm.archive.adopt import check_descent
 from dgm.archive.events import Event, Recorded, TaskGraded
 from dgm.archive.log import Traces
+from dgm.archive.measures import measure
 from dgm.archive.repository import AgentRepository, make_repository
 from dgm.archive.run import Run, RunKind
 from dgm.archive.volatile_text import mask_text
@@ -45,6 +46,7 @@ from dgm.gateway.journal import RunJournal
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.server import LendingRules
 from dgm.messages import BegunCall, CutCall, PaidCall
+from dgm.meta.rubric import RUBRIC
 from dgm.models.builtin import DryRun, RecordedModel
 from dgm.models.choose import drawing_of, names_by_role
 from dgm.models.pricing import FREE, Prices
@@ -580,7 +582,9 @@ async def _perform_again(replayer: Replayer, action: ActionId, recorded: Evaluat
 def _find_difference(then: Traces, recorded: Evaluation, made: Traces, now: Evaluation) -> str:
     before, after = recorded.cost.traces.get("patch"), now.cost.traces.get("patch")
     if before == after:
-        return _describe_difference(recorded.verdict, recorded.reason, now)
+        rubrics = measure(recorded, RUBRIC), measure(now, RUBRIC)
+        judged = "the rubric: {} then, {} now".format(*rubrics) if rubrics[0] != rubrics[1] else ""
+        return _describe_difference(recorded.verdict, recorded.reason, now) or judged
     if before is None or after is None:
         return (
             f"the patch: there was {'one' if before else 'none'}, now there is {'one' if after else 'none'}"

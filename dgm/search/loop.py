@@ -498,7 +498,8 @@ class Search:
         action = tree.next_action
         wanted, self._no_budget_for_expansion = None, False
         if has_evaluation_room(tree):
-            if (change := self._change_tasks(tree)) is not None:
+            # A task that was put back may be drawn at once, in the place of another one.
+            while (change := self._change_tasks(tree)) is not None:
                 self._append(change)
             self._show_events()
             wanted = self._policy.next(tree, decision_stream(self._settings.seed, action))

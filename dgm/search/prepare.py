@@ -319,7 +319,8 @@ def read_brief(
     ]
     own_cases = [case for case in cases if case.evaluation.agent == what.parents[0]]
     ancestor = tree.common_ancestor(*what.parents) if len(what.parents) == 2 else None
-    notes = _read_notes(run, what.parents, run.store.starts_of_action(action)[0][0])
+    noted = read_notes_of(run, what.parents, action)
+    notes = "".join(f"- agent {note.agent}: {note.text}\n" for note in noted).encode()
     return Brief(
         parents=parents,
         evidence=evidence_folder(
@@ -345,11 +346,12 @@ def read_brief(
     )
 
 
-def _read_notes(run: Run, parents: Sequence[AgentId], before: int) -> bytes:
-    """Return the newest notes about the parents and their ancestors until event ``before``, a line each."""
-    line = {*parents}.union(*map(run.tree.ancestors, parents))
+def read_notes_of(run: Run, agents: Sequence[AgentId], action: ActionId) -> Sequence[AgentNoted]:
+    """Return the newest notes about the agents and their ancestors from before the action's first start."""
+    before = run.store.starts_of_action(action)[0][0]
+    line = {*agents}.union(*map(run.tree.ancestors, agents))
     notes = [note for note in run.store.events(AgentNoted, until=before) if note.agent in line]
-    return "".join(f"- agent {note.agent}: {note.text}\n" for note in notes[-NOTES_SHOWN:]).encode()
+    return notes[-NOTES_SHOWN:]
 
 
 def _read_member(run: Run, number: AgentId, evaluations: Evaluations) -> Member:

@@ -7,6 +7,7 @@ event that names them. Faults of agents become data here: an unresolved task, or
 import asyncio
 import itertools
 import json
+import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -29,6 +30,7 @@ from dgm.domain import (
     Expand,
     Finding,
     Findings,
+    Metrics,
     Outcome,
     Snapshot,
     Split,
@@ -42,6 +44,7 @@ from dgm.gateway.lease import DRY_RUN
 from dgm.meta.evidence import conversation_text, manifest, program_end_of, prompts_text
 from dgm.meta.operators import needs_of
 from dgm.meta.prompts import load_frozen
+from dgm.meta.rubric import RUBRIC, RubricJudge
 from dgm.meta.similarity import AgentEdit, Judge
 from dgm.meta.trajectories import TRACE
 from dgm.meta.vetting import DryRuns, Vetting
@@ -59,11 +62,13 @@ from dgm.protocols import (
     Proposal,
     Work,
 )
-from dgm.search.prepare import AgentIndex, read_brief
+from dgm.search.prepare import AgentIndex, read_brief, read_notes_of
 from dgm.worker.conduct import apply_conduct, inspect_work
 from dgm.worker.leaving import fit_patch, format_left_out
 from dgm.worker.session import Session
 from dgm.worker.workbench import Allowance, SandboxWorkbench
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,9 +294,33 @@ async def evaluate(worker: Worker, action: ActionId, what: Evaluate) -> Evaluati
         grade = Grade(Verdict.UNRESOLVED, f"{fault.stage}: {fault}", 0.0, findings=findings)
     except Infrastructure as error:
         grade = Grade(Verdict.INVALID, str(error), 0.0)
-    cost = Cost(worker.usage(action), time.monotonic() - began, traces)
+    seconds = time.monotonic() - began
+    judging = Usage()
+    if worker.settings.objective.rubric and grade.verdict is not Verdict.INVALID and not grade.findings:
+        rubric, judging = await _judge_by_notes(worker, action, what, bench, traces)
+        grade = replace(grade, metrics=(*grade.metrics, *rubric))
+    # The judge is no cost of the agent's.
+    cost = Cost(worker.usage(action) - judging, seconds, traces)
     graded = (what.agent, what.task, what.attempt, grade.verdict, grade.reason, grade.score)
     return Evaluation(*graded, cost, grade.findings, grade.metrics)
+
+
+async def _judge_by_notes(
+    worker: Worker, action: ActionId, what: Evaluate, bench: SandboxWorkbench, traces: Mapping[str, Digest]
+) -> tuple[Metrics, Usage]:
+    """Return the rubric of an evaluation, and the usage of judging; no metric without notes or a readable answer."""
+    notes = await asyncio.to_thread(read_notes_of, worker.run, [what.agent], action)
+    if not notes or "conversation" not in traces:
+        return (), Usage()
+    conversation = await asyncio.to_thread(worker.run.traces.get, traces["conversation"])
+    prompts = load_frozen(worker.run.config, str(worker.run.folder / "run.json"))
+    judge = RubricJudge(bench, prompts, worker.settings.operators.retries)
+    try:
+        value = await judge.judge([note.text for note in notes], conversation)
+    except (AgentFault, Infrastructure) as error:
+        log.warning("action %d: no rubric: %s", action, error)
+        return (), judge.usage
+    return ((RUBRIC, value),), judge.usage
 
 
 async def attempt_task(

@@ -217,13 +217,13 @@ def draw_front(view: ReportView) -> Drawing | None:
         _Span.of([each.means[right] for each in shown], 80, 610),
         _Span.of([each.means[up] for each in shown], 270, 20),
     )
-    for number in range(5):
-        x, y = (axis.start + (axis.end - axis.start) * number / 4 for axis in axes)
-        drawing.line(x, 20, x, 270, "axis" if not number else "grid")
-        drawing.line(80, y, 610, y, "axis" if not number else "grid")
-        drawing.text(x, 288, axes[0].label(number), "soft", 10, "middle")
-        drawing.text(74, y + 4, axes[1].label(number), "soft", 10, "end")
-    for name, x, y, anchor in ((right, 345, 312, "middle"), (up, 80, 12, "middle")):
+    for number, (place, text) in enumerate(axes[0].ticks()):
+        drawing.line(place, 20, place, 270, "grid" if number else "axis")
+        drawing.text(place, 288, text, "soft", 10, "middle")
+    for number, (place, text) in enumerate(axes[1].ticks()):
+        drawing.line(80, place, 610, place, "grid" if number else "axis")
+        drawing.text(74, place + 4, text, "soft", 10, "end")
+    for name, x, y, anchor in ((right, 345.0, 312.0, "middle"), (up, 80.0, 12.0, "middle")):
         metric = objective.metrics[name]
         unit = f", {metric.unit}" if metric.unit else ""
         better = "higher" if metric.higher else "lower"
@@ -258,20 +258,28 @@ class _Span(NamedTuple):
     start: float
     end: float
 
+    step: float
+    """Distance of ticks."""
+
     @classmethod
     def of(cls, values: Sequence[float], start: float, end: float) -> "_Span":
-        """Return the axis of values, from one pixel to another, with some room around them."""
-        room = 0.06 * (max(values) - min(values)) or 0.5
-        return cls(min(values) - room, max(values) + room, start, end)
+        """Return the axis of values from one pixel to another, which begins and ends at a tick."""
+        lowest, highest = min(values), max(values)
+        size = max(abs(lowest), abs(highest))
+        step = round_ticks(highest - lowest if highest - lowest > 1e-9 * size else size or 1.0)[1]
+        low, high = step * math.floor(lowest / step), step * math.ceil(highest / step)
+        return cls(low, high if high > low else low + step, start, end, step)
 
     def place(self, value: float) -> float:
         """Return the pixel of a value."""
         return self.start + (self.end - self.start) * (value - self.low) / (self.high - self.low)
 
-    def label(self, quarter: int) -> str:
-        """Return the value at a quarter of the axis."""
-        value = self.low + (self.high - self.low) * quarter / 4
-        return fmt.short_number(value) if abs(value) >= 100 else f"{value:.2g}"
+    def ticks(self) -> Iterator[tuple[float, str]]:
+        """Yield the pixel and the text of each tick, the lowest first."""
+        for number in range(round((self.high - self.low) / self.step) + 1):
+            value = self.low + number * self.step
+            text = fmt.short_number(value) if abs(value) >= 100 else number_text(value, 6)
+            yield self.place(value), text
 
 
 def draw_matrix(view: ReportView) -> Drawing | None:

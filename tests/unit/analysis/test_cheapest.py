@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from dgm.analysis.agents import find_agent
-from dgm.analysis.cheapest import find_cheapest
+from dgm.analysis.cheapest import LEVEL, find_cheapest
 from dgm.archive.events import Recorded, TaskGraded, VerdictWithdrawn
 from dgm.archive.measures import FirstAttempts
 from dgm.config import ObjectiveSettings
@@ -78,6 +78,18 @@ def test_withdrawn_verdicts_and_second_attempts_do_not_count():
     what = Evaluate(SEED, TaskId("t1"))
     first.observe(Recorded(2, 0.0, VerdictWithdrawn(ActionId(1), 1, what, Verdict.RESOLVED, "")))
     assert first.means({"rate": 1.0}) == {SEED: (1.0, 1)}
+
+
+def test_every_agent_that_could_be_shown_counts_in_the_level():
+    # On six tasks an agent is shown to be not worse if it wins them all; on five, nothing can be shown.
+    first = FirstAttempts()
+    add(first, 0, [False] * 50, 1000)
+    for agent, tasks in ((1, 50), (2, 6), (3, 5)):
+        add(first, agent, [True] * tasks, 400)
+    assert find_cheapest(first, SEED, ObjectiveSettings()).level == LEVEL / 2
+    del first.of[AgentId(1)], first.of[AgentId(3)]
+    answer = find_cheapest(first, SEED, ObjectiveSettings())
+    assert answer.shown and answer.shown.agent == THIRD
 
 
 def wrong_answers(worlds: int, seed: int) -> float:

@@ -43,11 +43,20 @@ def test_a_reward_is_clipped_and_0_where_a_metric_is_missing():
 
 
 def test_an_agent_does_not_look_better_for_its_easier_tasks():
-    # Task 1 costs ten times as much; agent 1 takes twice what agent 0 takes, but has met the cheap task only.
-    first = attempts(done(0, 0, tokens=100), done(0, 1, tokens=1000), done(1, 0, tokens=200))
-    means = first.means({"tokens": 1.0})
-    assert means[SEED] == (pytest.approx(550), 2)
-    assert means[AgentId(1)] == (pytest.approx(650), 1)
+    # Task 1 costs ten times as much; agent 9 takes twice what the others take, but has met the cheap task only.
+    both = [done(agent, task, tokens=10 ** (2 + task)) for agent in range(9) for task in (0, 1)]
+    means = attempts(*both, done(9, 0, tokens=200)).means({"tokens": 1.0})
+    assert means[SEED] == (pytest.approx(550, abs=5), 2)
+    assert means[AgentId(9)].value == pytest.approx(605, abs=1), "650 without shrinkage"
+
+
+def test_a_mean_rests_on_common_tasks_and_stays_within_what_was_measured():
+    # Agents 1 and 2 met a task each that nobody else met: little says that these are hard or easy.
+    seed = [done(0, task, solved=task < 2) for task in range(4)]
+    means = attempts(*seed, done(1, 0), done(1, 4), done(2, 3), done(2, 5)).means({"rate": 1.0})
+    assert means[AgentId(2)].value == 1.0, "1.14 without a limit"
+    assert 0.8 < means[AgentId(1)].value < 1.0
+    assert means[SEED].value == pytest.approx(0.5, abs=0.05)
 
 
 def test_nobody_on_the_front_is_beaten():

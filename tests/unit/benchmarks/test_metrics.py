@@ -104,6 +104,11 @@ def test_settings_become_the_objective_of_the_log():
         ({"weights": {"speed": 1}}, "objective.weights: 'speed'"),
         ({"front": ["rate"]}, "name two different metrics"),
         ({"reward": "objective"}, "nothing is weighed"),
+        ({"weights": {"rubric": 1}}, "'rubric' is no metric of this suite"),
+        (
+            {"metrics": ["rubric"], "reward": "objective", "weights": {"rubric": 1}},
+            "the rubric can be no part of a reward",
+        ),
     ],
 )
 def test_an_objective_that_cannot_be_is_refused(asked, problem):
