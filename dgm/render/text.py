@@ -428,7 +428,7 @@ def conduct_text(row: AgentRow) -> str:
 
 
 def promises_text(row: AgentRow) -> str:
-    """Return an agent's and its clade's kept and tested predictions: ``kept 2/3, clade kept 5/9``; empty without any."""
+    """Return kept and tested predictions of an agent and its clade: ``kept 2/3, clade kept 5/9``; empty without any."""
     clade = f"clade kept {row.clade_kept}/{row.clade_tested}" if row.children and row.clade_tested else ""
     agent = f"kept {row.kept}/{row.tested}" if row.tested else ""
     return ", ".join(filter(None, [agent, clade]))
