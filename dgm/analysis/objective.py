@@ -19,19 +19,9 @@ _UNITS = {"usd": "USD", "seconds": "s"}
 
 
 def metrics_of(benchmark: Benchmark, settings: Settings) -> Mapping[str, Metric]:
-    """Return the metrics of a benchmark and the rubric's, if they are measured.
-
-    Raises:
-        UserError: the benchmark has a metric of the rubric's name.
-    """
+    """Return the metrics of a benchmark, if it has any of its own, and the rubric if it is measured."""
     metrics = benchmark.metrics() if isinstance(benchmark, HasMetrics) else {}
-    if not settings.objective.rubric:
-        return metrics
-    if RUBRIC in metrics:
-        raise UserError(
-            f"objective.rubric: the suite has a metric {RUBRIC!r} of its own; leave the setting out"
-        )
-    return {**metrics, RUBRIC: METRIC}
+    return {**metrics, RUBRIC: METRIC} if settings.objective.rubric else metrics
 
 
 def record_metrics(metrics: Mapping[str, Metric]) -> Mapping[str, Any]:
@@ -73,7 +63,7 @@ def objective_of(settings: Settings, metrics: Mapping[str, Metric]) -> Objective
         raise UserError(f"objective.front = {list(front)}: name two different metrics or more")
     if reward == "objective" and not weights:
         raise UserError("policy.reward = 'objective': nothing is weighed; set objective.weights too")
-    if settings.objective.rubric and reward == "objective" and RUBRIC in weights:
+    if reward == "objective" and RUBRIC in weights:
         raise UserError(
             "policy.reward = 'objective': the rubric can be no part of a reward, because evaluations before the first"
             " note have none, and agents can flatter it; leave it out of objective.weights"

@@ -119,7 +119,7 @@ def read_suite(folder: Path) -> SuiteRecord:
 def _read_metrics(table: Table) -> Mapping[str, Metric]:
     metrics = {}
     for name in table.names():
-        if not METRIC_NAME.fullmatch(name) or name in BUILT_IN or name == "reward":
+        if not METRIC_NAME.fullmatch(name) or name in (*BUILT_IN, "reward", "rubric"):
             raise table.fail(
                 name, "is the name of another thing, or not of lower-case letters, digits, _ and -"
             )

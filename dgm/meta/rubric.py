@@ -59,11 +59,7 @@ class RubricJudge:
         return reply
 
     async def judge(self, notes: Sequence[str], conversation: bytes) -> float:
-        """Return the share of the notes that the work meets, from 0 to 1.
-
-        Args:
-            notes: the criteria, at least one.
-            conversation: of the agent, as text; cut in its middle above ``CONVERSATION_CHARS``.
+        """Return the share of the notes (at least one) that the work in a conversation meets, from 0 to 1.
 
         Raises:
             AgentFault: no answer could be read.
@@ -80,9 +76,7 @@ class RubricJudge:
         def read(text: str) -> Judgement:
             judgement = read_answer(Judgement, text)
             if len(judgement.met) != len(notes):
-                raise MalformedAnswer(
-                    f"'met' has {len(judgement.met)} values; there are {len(notes)} criteria"
-                )
+                raise MalformedAnswer(f"'met' has {len(judgement.met)} values, not {len(notes)}")
             return judgement
 
         async def ask(request: Request) -> Judgement:

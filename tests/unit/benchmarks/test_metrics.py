@@ -106,7 +106,7 @@ def test_settings_become_the_objective_of_the_log():
         ({"reward": "objective"}, "nothing is weighed"),
         ({"weights": {"rubric": 1}}, "'rubric' is no metric of this suite"),
         (
-            {"metrics": ["rubric"], "rubric": True, "reward": "objective", "weights": {"rubric": 1}},
+            {"metrics": ["rubric"], "reward": "objective", "weights": {"rubric": 1}},
             "the rubric can be no part of a reward",
         ),
     ],

@@ -9,8 +9,8 @@ from dgm.archive.conversations import thread_of
 from dgm.archive.events import AgentNoted
 from dgm.archive.run import Run
 from dgm.config import Settings
-from dgm.domain import AgentId, Entry, Evaluate, Finding, FindingKind, Metric, Task, TaskId, Usage, Verdict
-from dgm.errors import Infrastructure, UserError
+from dgm.domain import AgentId, Entry, Evaluate, Finding, FindingKind, Task, TaskId, Usage, Verdict
+from dgm.errors import Infrastructure
 from dgm.messages import Message, Reply, Role
 from dgm.meta.rubric import METRIC
 from dgm.protocols import Grade, SandboxSpec
@@ -61,9 +61,6 @@ class Graded:
 
     async def grade(self, task, patch, labels):
         return Grade(Verdict.RESOLVED, "ok", 1.0, findings=self.findings, metrics=(("bytes", 3.0),))
-
-    def metrics(self):
-        return {"rubric": Metric(higher=True)}
 
 
 @pytest.fixture
@@ -125,6 +122,4 @@ def test_nobody_is_asked(run, why):
 def test_the_rubric_is_a_metric_only_if_it_is_measured():
     on = Settings.model_validate({"objective": {"rubric": True}})
     assert metrics_of(object(), on) == {"rubric": METRIC}
-    assert metrics_of(Graded(), Settings()) == Graded().metrics()
-    with pytest.raises(UserError, match="of its own"):
-        metrics_of(Graded(), on)
+    assert metrics_of(object(), Settings()) == {}
