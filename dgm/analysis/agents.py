@@ -60,8 +60,8 @@ def find_agent(run: Run, name: str) -> Agent:
         answer = cheapest_of(run)
         if answer.shown is None:
             raise UserError(
-                f"run {run.name}: no agent is shown to be cheaper and not worse than the best one; "
-                f"'dgm report {run.name}' says what was compared"
+                f"run {run.name}: no agent is shown to be cheaper and not worse than the best one, agent "
+                f"{answer.best}; this takes more search tasks that both have tried"
             )
         return agents[answer.shown.agent]
     if name == "seed":

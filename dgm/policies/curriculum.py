@@ -26,6 +26,8 @@ def refuse_misfit(settings: Settings, budget: Budget, tasks: int) -> None:
     """
     start = settings.curriculum.start
     if start is None:
+        if settings.curriculum != CurriculumSettings():
+            raise UserError("does nothing without curriculum.start", argument="curriculum.agents")
         return
     fault = ""
     if start >= tasks:

@@ -129,7 +129,7 @@ def refuse_idle(policy: PolicySettings) -> None:
     names = {policy.name, *parts.values()}
     if policy.reward != "resolved" and names <= POLICIES.keys() and names.isdisjoint(READ_REWARD):
         raise UserError(
-            f"policy.reward = {policy.reward!r}: does nothing with '{policy.name}', only with hgm and lineage"
+            f"policy.reward = {policy.reward!r}: does nothing with '{policy.name}', only with {', '.join(READ_REWARD)}"
         )
     gate = parts.get("gate", policy.name)
     if policy.alpha == PolicySettings().alpha or gate in READ_ALPHA:

@@ -131,6 +131,7 @@ def test_a_change_that_retires_a_task_of_the_pool_is_refused():
     [
         ({}, {"score": 0.5}, ""),
         ({"curriculum": {"start": 9}}, {}, ""),
+        ({"curriculum": {"agents": 3}}, {}, "does nothing without curriculum.start"),
         ({"curriculum": {"start": 10}}, {}, "10: expected less than the 10 search tasks"),
         ({"curriculum": {"start": 9}}, {"score": 0.5}, "leave out until_score"),
         ({"curriculum": {"start": 9}, "policy": {"reward": "score"}}, {}, "policy.reward sums"),
