@@ -349,7 +349,7 @@ def write_out_surrogates(value: Any) -> Any:  # noqa: ANN401  (any JSON)
             return value.encode("utf-8", "backslashreplace").decode()
         case dict():
             return {write_out_surrogates(key): write_out_surrogates(inner) for key, inner in value.items()}
-        case list():
+        case list() | tuple():
             return [write_out_surrogates(inner) for inner in value]
         case _:
             return value

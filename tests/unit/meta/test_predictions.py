@@ -2,7 +2,8 @@
 
 import pytest
 
-from dgm.domain import Prediction, Verdict
+from dgm.archive.events import AgentBorn, decode, encode
+from dgm.domain import ActionId, AgentId, Born, CommitId, Prediction, Verdict
 from dgm.messages import Message, Role
 from dgm.meta.prompts import load_frozen, load_shipped
 from dgm.meta.self_edit import SelfEdit
@@ -87,3 +88,11 @@ def test_the_request_changes_no_draw_of_the_offline_model():
     source = {path: entry.data.decode() for path, entry in member(0).source.items() if path.endswith(".py")}
     asked = load_shipped()["predict"].replace("$count", "20").replace("$verdicts", "v")
     assert rank_kinds("Child number: 3\n" + asked, source) == rank_kinds("Child number: 3\n", source)
+
+
+def test_half_a_surrogate_pair_in_a_reason_is_written_out_in_the_log():
+    promised = (Prediction("t-1", "\ud800"),)
+    event = AgentBorn(
+        ActionId(1), AgentId(1), Born((AgentId(0),), "op", CommitId(""), "why", predictions=promised)
+    )
+    assert decode(encode(event)).outcome.predictions == (Prediction("t-1", "\\ud800"),)
