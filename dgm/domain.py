@@ -227,7 +227,7 @@ class Metric:
     """A quantity that a suite's tests measure beside the verdict."""
 
     higher: bool
-    """Whether more is better."""
+    """True if larger values are better."""
     unit: str = ""
     meaning: str = ""
     """One line for people."""
@@ -239,7 +239,7 @@ Metrics = tuple[tuple[Name, Amount], ...]
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """What a search compares agents by, if not by resolved tasks alone."""
+    """The metrics by which a search compares agents, if not by resolved tasks alone."""
 
     front: Mapping[Name, int] = field(default_factory=dict)
     """Metrics of the Pareto front → 1 if more is better, -1 if less is."""

@@ -584,7 +584,7 @@ class Brief:
     """With two parents: source of the youngest agent from which both descend, or which is one of them; None: they
     descend from different roots."""
     notes: bytes = b""
-    """What people said of the parents and their ancestors, a line each; also a file of the evidence."""
+    """People's notes about the parents and their ancestors, a line each; also a file of the evidence."""
 
 
 @dataclass(frozen=True, slots=True)

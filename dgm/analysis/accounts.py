@@ -318,8 +318,8 @@ def _add_time(line: OperatorLine, run: Run, cost: Cost, timed: bool) -> None:
 
 
 def _add_gain(line: OperatorLine, tree: Tree, child: AgentId, tallies: Sequence[Tally]) -> None:
-    own = tallies[child]
+    tally = tallies[child]
     parents = [tallies[parent] for parent in tree.agents[child].parents]
-    rates = [tally.rate for tally in parents if tally.n]
-    if own.n >= max(1, min(JUDGED, len(tree.active))) and rates:
-        line.gains.append(own.rate - max(rates))
+    rates = [each.rate for each in parents if each.n]
+    if tally.n >= max(1, min(JUDGED, len(tree.active))) and rates:
+        line.gains.append(tally.rate - max(rates))

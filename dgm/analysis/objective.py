@@ -35,9 +35,9 @@ def read_metrics(run: Run) -> Mapping[str, Metric]:
     Raises:
         ArchiveCorrupt: ``run.json`` does not hold what dgm wrote.
     """
-    own = {name: Metric(sign > 0, _UNITS.get(name, "")) for name, sign in BUILT_IN.items()}
+    built_in = {name: Metric(sign > 0, _UNITS.get(name, "")) for name, sign in BUILT_IN.items()}
     try:
-        return own | convert(dict(run.config.get(METRICS, {})), dict[str, Metric])
+        return built_in | convert(dict(run.config.get(METRICS, {})), dict[str, Metric])
     except (ValidationError, ValueError) as error:
         raise ArchiveCorrupt(
             f"{run.folder / 'run.json'}: {METRICS}: {error}; restore it from a copy"

@@ -68,7 +68,7 @@ class RunStarted(_Event, frozen=True, tag="run_started"):
     benchmark: str = ""
     """Version of the benchmark in this session; empty if it is the one in ``run.json``."""
     objective: Objective | None = None
-    """What agents are compared by beside resolved tasks; None for nothing else."""
+    """The metrics of ``[objective]``, by which the session compares agents; None if only resolved tasks count."""
 
 
 class RunChanged(_Event, frozen=True, tag="run_changed"):

@@ -121,11 +121,11 @@ class FirstAttempts:
         means = {name: self.means({name: 1.0}) for name in metrics}
         known = [agent for agent in self.of if all(agent in of_metric for of_metric in means.values())]
         counts = {agent: min(of_metric[agent].tasks for of_metric in means.values()) for agent in known}
-        most = max(counts.values(), default=0)
+        largest = max(counts.values(), default=0)
         points = {
             agent: [sign * means[name][agent].value for name, sign in metrics.items()]
             for agent in known
-            if counts[agent] * FRONT_SHARE >= most
+            if counts[agent] * FRONT_SHARE >= largest
             and any(done.verdict is Verdict.RESOLVED for done in self.of[agent].values())
         }
         front: dict[AgentId, Sequence[float]] = {}

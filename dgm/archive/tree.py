@@ -555,11 +555,11 @@ class Tree:
         if self.curriculum.changes < 2:
             return self.own_resolved, self.clade_resolved
         if self._comparable is None or self._comparable[0] != self.seq:
-            own = shift_of_tasks(self._verdicts)
-            clade = self._sum_clades(own[None, :])[0]
+            shift = shift_of_tasks(self._verdicts)
+            clade_shift = self._sum_clades(shift[None, :])[0]
             counts = (
-                np.clip(self.own_resolved - own, 0.0, self.own_resolved + self.own_unresolved),
-                np.clip(self.clade_resolved - clade, 0.0, self.clade_resolved + self.clade_unresolved),
+                np.clip(self.own_resolved - shift, 0.0, self.own_resolved + self.own_unresolved),
+                np.clip(self.clade_resolved - clade_shift, 0.0, self.clade_resolved + self.clade_unresolved),
             )
             self._comparable = self.seq, counts
         return self._comparable[1]

@@ -98,7 +98,7 @@ class PolicySettings(Section):
     recommendation: str | None = None
     """Rule that chooses the best agent."""
     reward: Literal["resolved", "score", "objective"] = "resolved"
-    """What an evaluation is worth to ``hgm`` and ``lineage``: 1 if resolved; its score; or the weighted sum of
+    """The reward of an evaluation for ``hgm`` and ``lineage``: 1 if resolved; its score; or the weighted sum of
     ``objective.weights``, clipped to [0, 1]."""
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.6
     """Exponent of the gate ``hgm``: expand while evaluations ** alpha >= agents (arXiv:2510.21614). No other built-in
@@ -369,7 +369,7 @@ class OperatorSettings(Section):
     weights: Mapping[str, Positive] = {}
     """Operator → how often it is chosen, relative to the others, at most 1e9; 1 where it is not named."""
     promises: bool = False
-    """Whether the bandit expects more of operators that keep their predictions; not shown to help."""
+    """True: the bandit expects more of operators that keep their predictions; no simulation shows that it helps."""
     parts: Literal["round-robin", "bandit"] = "round-robin"
     """Order in which ``module`` takes the parts of the scaffold."""
     retries: Annotated[int, Field(ge=0, le=10)] = 2
@@ -485,7 +485,7 @@ class CurriculumSettings(Section):
 
 
 class ObjectiveSettings(Section):
-    """What agents are compared by, beside the share of tasks that they resolve (``docs/results.md``)."""
+    """Metrics that compare agents, beside the share of resolved tasks (``docs/results.md``)."""
 
     cheapest: Literal["usd", "tokens", "seconds"] | None = None
     """Cost by which the cheapest agent is found that is not worse than the best; default: usd if the evaluations cost

@@ -81,15 +81,15 @@ class Distil:
         """
         source = brief.parents[0].source
         records = {lesson: record_of(lesson, brief) for lesson in read_lessons(source)}
-        kept = [lesson for lesson, record in records.items() if not record.is_contradicted]
+        lasting = [lesson for lesson, record in records.items() if not record.is_contradicted]
         contrasts = find_contrasts(brief)
-        if not contrasts and len(kept) == len(records):
+        if not contrasts and len(lasting) == len(records):
             raise AgentFault("evidence", "there is no solved attempt to hold against the unsolved ones")
         fresh = await self._ask(brief, bench, records, contrasts) if contrasts else []
-        surplus = max(0, len(kept) + len(fresh) - MAX_LESSONS)
-        kept = sorted(kept, key=lambda lesson: records[lesson].gain)[surplus:]
-        dropped = [lesson for lesson in records if lesson not in kept]
-        lessons = [*(lesson for lesson in records if lesson in kept), *fresh]
+        surplus = max(0, len(lasting) + len(fresh) - MAX_LESSONS)
+        lasting = sorted(lasting, key=lambda lesson: records[lesson].gain)[surplus:]
+        dropped = [lesson for lesson in records if lesson not in lasting]
+        lessons = [*(lesson for lesson in records if lesson in lasting), *fresh]
         log = [f"new: {lesson.text}" for lesson in fresh]
         log += [f"dropped ({records[lesson]}): {lesson.text}" for lesson in dropped]
         child: Snapshot = {**source, PATH: Entry(format_lessons(lessons))}

@@ -175,14 +175,14 @@ def _index(
 
     first = parents[0].agent.id
     alone = ", whose source is in the repository" if len(parents) == 1 else ""
-    said = [_NOTES_LINE, ""] if NOTES_FILE in wanted else []
+    notes = [_NOTES_LINE, ""] if NOTES_FILE in wanted else []
     tops = [
         f"`{path}` ({len(data)} bytes)"
         for path, data in wanted.items()
         if "/" not in path and path != NOTES_FILE
     ]
     overview = ["## The whole search", "", *(f"- {top}" for top in tops), ""] if tops else []
-    lines = [_HEAD, *said, *overview, f"## Cases of agent {first}{alone}", ""]
+    lines = [_HEAD, *notes, *overview, f"## Cases of agent {first}{alone}", ""]
     lines += [case_line("cases", case) for case in _cases_of(first, cases)] or ["None yet."]
     lines += ["", "## Agents"]
     for member in (*parents, *members):

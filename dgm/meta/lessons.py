@@ -65,9 +65,9 @@ class Record:
     """The verdicts on a lesson's tasks."""
 
     carriers: Tally
-    """Of all shown agents that carry the lesson."""
+    """First attempts of all shown agents that carry the lesson."""
     before: Tally
-    """Of the parent's shown ancestors that do not."""
+    """First attempts of the parent's shown ancestors that do not carry it."""
 
     @property
     def gain(self) -> float:
@@ -76,7 +76,7 @@ class Record:
 
     @property
     def is_contradicted(self) -> bool:
-        """Whether agents with the lesson solve its tasks less often than their ancestors without it did."""
+        """True if agents with the lesson solve its tasks less often than their ancestors without it did."""
         return self.carriers.n >= TRIED and self.gain < 0
 
     def __str__(self) -> str:

@@ -69,8 +69,8 @@ class RubricJudge:
 
         def build(chars: int) -> Request:
             # No agent can write the line that ends the quotation.
-            shown = re.sub("§{2,}", "§", cut_middle(conversation, chars).decode("utf-8", "replace"))
-            text = self.prompts.fill(RUBRIC, {"notes": listed, "conversation": shown})
+            quotation = re.sub("§{2,}", "§", cut_middle(conversation, chars).decode("utf-8", "replace"))
+            text = self.prompts.fill(RUBRIC, {"notes": listed, "conversation": quotation})
             return Request((Message(Role.SYSTEM, SYSTEM), Message(Role.USER, text)), form=Judgement.form())
 
         def read(text: str) -> Judgement:

@@ -54,14 +54,14 @@ def seeds_of(settings: Settings) -> tuple[str, ...]:
 
     The offline model can improve the plain one; every other model starts from the solid one.
     """
-    given = settings.seed_agent or ("plain" if names_by_role(settings)["solve"] == OFFLINE else "solid")
-    return (given,) if isinstance(given, str) else given
+    agents = settings.seed_agent or ("plain" if names_by_role(settings)["solve"] == OFFLINE else "solid")
+    return (agents,) if isinstance(agents, str) else agents
 
 
 def name_of_root(config: Mapping[str, Any], root: int) -> str:
     """Return the name by which ``run.json`` gives a root; empty if it gives none. It may be a stranger's text."""
-    given = config.get("settings", {}).get("seed_agent")
-    names = given if isinstance(given, list) else [config.get("seed_agent", "")]
+    agents = config.get("settings", {}).get("seed_agent")
+    names = agents if isinstance(agents, list) else [config.get("seed_agent", "")]
     return str(names[root]) if root < len(names) else ""
 
 

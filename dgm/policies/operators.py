@@ -400,9 +400,9 @@ class Bandit:
         everybody = sum(
             (tally for other in self._arms.values() for tally in other.promises.values()), Tally()
         )
-        own = sum(arm.promises.values(), Tally())
+        promises = sum(arm.promises.values(), Tally())
         rate = (1 + everybody.resolved) / (2 + everybody.n)
-        return (PROMISE_WEIGHT * rate + own.resolved) / (PROMISE_WEIGHT + own.n) / rate
+        return (PROMISE_WEIGHT * rate + promises.resolved) / (PROMISE_WEIGHT + promises.n) / rate
 
     def mean_spends(self, arms: Sequence[str]) -> Sequence[float]:
         """Return the mean spend of each arm, in USD, tokens or seconds; 1.0 for each where nothing is known."""

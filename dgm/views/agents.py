@@ -69,7 +69,7 @@ class AgentRow(View):
     best: bool
     """Whether the policy recommends it."""
     front: bool = False
-    """Whether it is on the Pareto front of ``objective.front``."""
+    """True if it is on the Pareto front of ``objective.front``."""
     findings: int = 0
     """Findings against it: in its evaluations, in its edit, and in its work on its children."""
     clade_findings: int = 0
@@ -299,7 +299,7 @@ class PredictionView(View):
 
 
 class NoteView(View):
-    """What a person said of an agent."""
+    """A person's note about an agent."""
 
     at: float
     """Unix time."""

@@ -69,7 +69,7 @@ class MetricView(View):
     """A metric."""
 
     higher: bool
-    """Whether more is better."""
+    """True if larger values are better."""
     unit: str
     meaning: str
 

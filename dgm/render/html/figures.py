@@ -209,13 +209,13 @@ def draw_front(view: ReportView) -> Drawing | None:
     if objective is None or len(objective.front) < 2:
         return None
     up, right = objective.front[:2]
-    shown = [each for each in objective.agents if {up, right} <= each.means.keys()]
-    if not shown:
+    measured = [each for each in objective.agents if {up, right} <= each.means.keys()]
+    if not measured:
         return None
     drawing = Drawing(f"agents by {up} and {right}", 640, 330)
     axes = (
-        _Span.of([each.means[right] for each in shown], 80, 610),
-        _Span.of([each.means[up] for each in shown], 270, 20),
+        _Span.of([each.means[right] for each in measured], 80, 610),
+        _Span.of([each.means[up] for each in measured], 270, 20),
     )
     for number, (place, text) in enumerate(axes[0].ticks()):
         drawing.line(place, 20, place, 270, "grid" if number else "axis")
@@ -228,11 +228,11 @@ def draw_front(view: ReportView) -> Drawing | None:
         unit = f", {metric.unit}" if metric.unit else ""
         better = "higher" if metric.higher else "lower"
         drawing.text(x, y, one_line(f"{name}{unit} ({better} is better)", 60), "soft", 11, anchor)
-    front = sorted((each.means[right], each.means[up]) for each in shown if each.front)
+    front = sorted((each.means[right], each.means[up]) for each in measured if each.front)
     path = "L".join(f"{number_text(axes[0].place(x))} {number_text(axes[1].place(y))}" for x, y in front)
     if len(front) > 1 and len(objective.front) == 2:
         drawing.add("path", {"class": "lower", "d": f"M{path}", "stroke-width": 1.6})
-    for each in shown:
+    for each in measured:
         x, y = axes[0].place(each.means[right]), axes[1].place(each.means[up])
         tip = f"agent {each.agent}, {fmt.count(each.tasks, 'task')}\n" + "\n".join(
             f"{name} {value:.4g}" for name, value in each.means.items()
