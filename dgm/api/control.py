@@ -154,7 +154,7 @@ def note_agent(run: Run, agent: AgentId, text: str) -> NotedView:
     """Note as ``note`` about an agent of an open run."""
     text = " ".join(text.split())
     if not 0 < len(text) <= NOTE_CHARS:
-        raise UserError(f"a note has from 1 to {NOTE_CHARS:,} characters, not {len(text):,}", argument="text")
+        raise UserError(f"a note has from 1 to {NOTE_CHARS:,} characters, not {len(text):,}")
     event = AgentNoted(agent, text)
     try:
         with Run.open(run.folder, write=True) as written:

@@ -154,7 +154,7 @@ async def examine(exam: Exam, patch: bytes, engine: SandboxEngine, labels: Mappi
     run = await run_tests(exam, normalised.data, engine, labels)
     if run.refused:
         return with_notes(unresolved(f"the patch does not apply: {run.refused}"), normalised.notes)
-    grade = judge(exam.tests, run)
+    grade = judge(exam.tests, run, exam.metrics)
     if run.end and exam.metrics and not run.problem:
         grade = replace(grade, metrics=read_metrics(run.end, exam.metrics))
     log = mask_hidden_lines(run.log, (entry.data for entry in exam.hidden.values()))[:LOG_LIMIT]
@@ -478,15 +478,15 @@ def _find_tests(exam: Exam) -> Snapshot:
     return {name: entry for name, entry in {**files, **exam.hidden}.items() if name not in tests.deleted}
 
 
-def judge(tests: TestSpec, run: TestRun) -> Grade:
-    """Return the verdict on a run."""
+def judge(tests: TestSpec, run: TestRun, metrics: Sequence[str] = ()) -> Grade:
+    """Return the verdict on a run; none of ``metrics``, which its suite declares, is a reward."""
     if tests.by_name:
         outside = f"imported from outside of the workspace: {run.foreign[0]}" if run.foreign else ""
         return judge_outcomes(tests.fail_to_pass, tests.pass_to_pass, run.outcomes, run.problem or outside)
     if run.problem or run.end is None:
         return unresolved(run.problem)
     if tests.results is Results.REWARD:
-        return _judge_reward(run.end, tests.threshold)
+        return _judge_reward(run.end, tests.threshold, metrics)
     if run.end.code == 0:
         return Grade(Verdict.RESOLVED, "the tests pass", 1.0)
     status = f"{_describe_status(run.end.code)}{_NO_PROGRAM.get(run.end.code, '')}"
@@ -529,9 +529,9 @@ def judge_outcomes(
     return Grade(Verdict.UNRESOLVED, reason, score, passed, failed, findings=findings)
 
 
-def _judge_reward(end: CommandEnd, threshold: float) -> Grade:
+def _judge_reward(end: CommandEnd, threshold: float, metrics: Sequence[str]) -> Grade:
     try:
-        name, reward = find_reward(end)
+        name, reward = find_reward(end, metrics)
     except ValueError as error:
         return unresolved(str(error))
     score = min(1.0, max(0.0, reward))
@@ -540,8 +540,8 @@ def _judge_reward(end: CommandEnd, threshold: float) -> Grade:
     return Grade(Verdict.UNRESOLVED, f"reward {reward:g}, {threshold:g} is needed", score, failed=(name,))
 
 
-def find_reward(end: CommandEnd) -> tuple[str, float]:
-    """Return the reward, and the name of the file that holds it.
+def find_reward(end: CommandEnd, metrics: Sequence[str] = ()) -> tuple[str, float]:
+    """Return the reward, and the name of the file that holds it; none of ``metrics`` is one.
 
     Raises:
         ValueError: there is none, or not one that is surely the command's own; the message says why.
@@ -558,7 +558,7 @@ def find_reward(end: CommandEnd) -> tuple[str, float]:
             f"the reward was written several times, and {end.left} processes of the tests still ran when they "
             "ended: end them first (kill, then wait)"
         )
-    values = {name: _parse_reward(name, data) for name, data in end.rewards.items()}
+    values = {name: _parse_reward(name, data, metrics) for name, data in end.rewards.items()}
     if len({*values.values()}) > 1:
         raise ValueError(" and ".join(f"{name} says {value:g}" for name, value in values.items()))
     return next(iter(values.items()))
@@ -567,7 +567,7 @@ def find_reward(end: CommandEnd) -> tuple[str, float]:
 def read_metrics(end: CommandEnd, names: Sequence[str]) -> Metrics:
     """Return the named finite numbers that stand beside ``reward`` in ``reward.json``; none without a valid reward."""
     try:
-        find_reward(end)
+        find_reward(end, names)
         values = json.loads(_text(end.rewards.get("reward.json", b"{}")))
     except (ValueError, RecursionError):
         return ()
@@ -584,7 +584,7 @@ def _describe_status(code: int) -> str:
     return f"exit status {code}" if code in _TOLD else "an unusual exit status"
 
 
-def _parse_reward(name: str, data: bytes) -> float:
+def _parse_reward(name: str, data: bytes, metrics: Sequence[str]) -> float:
     text = _text(plain_log(data)).strip()
     value: object = text
     if name.endswith(".json"):
@@ -593,8 +593,8 @@ def _parse_reward(name: str, data: bytes) -> float:
         except (ValueError, RecursionError) as error:
             raise ValueError(f"{name}: is no JSON") from error
         if isinstance(value, dict):
-            if "reward" not in value and len(value) != 1:
-                raise ValueError(f"{name}: holds several values, and none is named 'reward'")
+            if "reward" not in value and (len(value) != 1 or {*value} & {*metrics}):
+                raise ValueError(f"{name}: holds no value named 'reward'")
             value = value["reward"] if "reward" in value else next(iter(value.values()))
     try:
         number = float(value)  # type: ignore[arg-type]

@@ -123,13 +123,12 @@ def points(difference: float) -> str:
     return f"{100 * difference:+.1f}"
 
 
-def clade_gain(row: "AgentRow") -> str:
+def clade_gain(row: "AgentRow", *, in_full: bool = False) -> str:
     """Return a clade's gain per expansion, and their number: ``+3.1 points in 12``; empty if there are none."""
-    return (
-        ""
-        if row.clade_gain is None
-        else f"{points(round(row.clade_gain, 3) + 0.0)} points in {row.clade_expansions}"
-    )
+    if row.clade_gain is None:
+        return ""
+    expansions = count(row.clade_expansions, "expansion") if in_full else row.clade_expansions
+    return f"{points(round(row.clade_gain, 3) + 0.0)} points in {expansions}"
 
 
 def gain(ends: Sequence[float]) -> str:

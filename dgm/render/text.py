@@ -516,7 +516,7 @@ def render_agent(view: AgentView) -> RenderableType:
     abandoned = f", {fmt.count(view.abandoned, 'task')} abandoned" if view.abandoned else ""
     facts.add("own", _own_text(view) + abandoned)
     facts.add("clade", fmt.tally_interval(view.clade))
-    facts.add("clade's gain", fmt.clade_gain(view) and f"{fmt.clade_gain(view)} expansions")
+    facts.add("clade's gain", fmt.clade_gain(view, in_full=True))
     facts.add("misconduct", conduct_text(view), "red")
     for finding in making.findings:
         facts.add("", one_line(finding_text(finding), 200), "red")

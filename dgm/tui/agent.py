@@ -241,7 +241,7 @@ def row_facts(row: AgentRow) -> Table:
     facts.add("own", fmt.tally_interval(row.own))
     facts.add("lower bound", f"{row.lower_bound:.2f}, 99 % sure of more" if row.own.n else "")
     facts.add("clade", fmt.tally_interval(row.clade))
-    facts.add("clade's gain", fmt.clade_gain(row) and f"{fmt.clade_gain(row)} expansions")
+    facts.add("clade's gain", fmt.clade_gain(row, in_full=True))
     facts.add("misconduct", conduct_text(row), "red")
     facts.add("predictions", promises_text(row))
     few = row.delta is None or row.delta.few

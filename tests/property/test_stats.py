@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dgm.domain import AgentId, Tally
+from dgm.domain import AgentId, Objective, Tally
 from dgm.policies.hgm import best_belief
 from dgm.stats import best_of_many, lower_bound, mcnemar, mcnemar_power, wilson
 
@@ -66,6 +66,7 @@ def test_the_best_belief_is_the_one_that_a_plain_search_finds(tallies: list[Tall
         own_resolved=array("q", [one.resolved for one in tallies]),
         own_unresolved=array("q", [one.unresolved for one in tallies]),
         agents=[SimpleNamespace(id=AgentId(n)) for n in range(len(tallies))],
+        objective=Objective(),
     )
     belief = [(one.n > 0, lower_bound(one), one.n) for one in tallies]
     assert best_belief(tree) == belief.index(max(belief))

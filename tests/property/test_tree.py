@@ -148,10 +148,11 @@ def applied(events: list[Event]) -> Tree:
 
 
 def state(tree: Tree) -> dict[str, object]:
-    other = {"model_calls", "model_facts", "_table", "_graph", "_gains", *tree.COLUMNS}
+    other = {"attempts", "model_calls", "model_facts", "_table", "_graph", "_gains", *tree.COLUMNS}
     fields = {name: value for name, value in vars(tree).items() if name not in other}
     return copy.deepcopy(fields) | {
         "columns": {name: getattr(tree, name).tolist() for name in tree.COLUMNS},
+        "attempts": copy.deepcopy(vars(tree.attempts)),
         "spend": tree.spend,
         "spend_by": tree.spend_by,
         "open": dict(tree.model_calls.open),

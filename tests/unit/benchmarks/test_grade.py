@@ -291,6 +291,13 @@ def test_a_reward_of_a_command_that_ended_by_itself_counts():
     assert find_reward(CommandEnd(0, left=0, writes=2, rewards={"reward.txt": b"1"}))[1] == 1
 
 
+def test_a_metric_is_no_reward():
+    alone = CommandEnd(0, rewards={"reward.json": b'{"latency": 12.5}'})
+    assert find_reward(alone)[1] == 12.5
+    with pytest.raises(ValueError, match=r"^reward\.json: holds no value named 'reward'$"):
+        find_reward(alone, ["latency"])
+
+
 @pytest.mark.parametrize(
     ("end", "reason"),
     [

@@ -28,6 +28,7 @@ def values(text: bytes, **end):
         (b'{"reward": 1, "bytes": true, "speed": "3"}', ()),
         (b'{"reward": 1, "bytes": 1e300}', ()),
         (b'{"bytes": 1, "speed": 2}', ()),
+        (b'{"speed": 12.5}', ()),
         (b"1", ()),
         (b"[" * 5000, ()),
     ],
