@@ -388,7 +388,7 @@ def render_tree(view: TreeView, width: int | None = None) -> Iterator[Text]:
     clade = max(len(fmt.tally(row.clade)) for row in view.agents)
     gain = max(len(fmt.clade_gain(row)) for row in view.agents)
     flagged = any(row.clade_findings for row in view.agents)
-    kept = max(len(promises_text(row)) for row in view.agents)
+    width_of_promises = max(len(promises_text(row)) for row in view.agents)
     for agent, prefix in prefixes.items():
         row = view.agents[agent]
         line = Text.assemble((prefix, "dim"), (str(agent), "bold"), " ", marks(row))
@@ -401,8 +401,8 @@ def render_tree(view: TreeView, width: int | None = None) -> Iterator[Text]:
             line.append(f"gain {fmt.clade_gain(row) or fmt.DASH:<{gain}}  ", "dim")
         if flagged:
             line.append(f"{conduct_text(row):<12}  ", "red")
-        if kept:
-            line.append(f"{promises_text(row):<{kept}}  ", "dim")
+        if width_of_promises:
+            line.append(f"{promises_text(row):<{width_of_promises}}  ", "dim")
         line.append(_making(row), "cyan").append(f"  {one_line(row.rationale, 200)}")
         if width is not None:
             line.truncate(width, overflow="ellipsis")

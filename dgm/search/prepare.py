@@ -115,8 +115,8 @@ def choose_evidence(
     for agent in partners:
         past[agent] = read_honest(run, agent, action)[0]
         chosen |= _sample_past(past[agent], settings.evidence, rng)
-    shown = _choose_shown(tree, (*what.parents, *partners), needs, settings.evidence)
-    what = structs.replace(what, shown=(*partners, *shown))
+    relatives = _choose_shown(tree, (*what.parents, *partners), needs, settings.evidence)
+    what = structs.replace(what, shown=(*partners, *relatives))
     failed = _find_failed_tasks(tree, what.parents[0])
     wanted = [chosen_failed & failed, failed, *([set(tree.tasks)] if needs.successes else [])]
     for agent in (*what.parents[1:], *what.shown):

@@ -312,9 +312,9 @@ class AgentView(AgentRow):
     run: str
     making: MakingView
     predictions: tuple[PredictionView, ...] = ()
-    """What its edit promised."""
+    """Predictions of its edit: tasks that it should get solved."""
     notes: tuple[NoteView, ...] = ()
-    """What people said of it (``dgm note``), oldest first."""
+    """People's notes about it (``dgm note``), oldest first."""
     spend: AccountView
     refusals: tuple[RefusedRequest, ...]
     """The most frequent first."""

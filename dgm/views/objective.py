@@ -126,9 +126,9 @@ class ObjectiveView(View):
             )
             for agent in sorted(means["rate"])
         ]
-        most = max((each.tasks for each in measured), default=0)
+        largest = max((each.tasks for each in measured), default=0)
         weighed = [
-            each for each in measured if "objective" in each.means and each.tasks * FRONT_SHARE >= most
+            each for each in measured if "objective" in each.means and each.tasks * FRONT_SHARE >= largest
         ]
         leading = max(weighed, key=lambda each: (each.means["objective"], -each.agent), default=None)
         return cls(

@@ -115,8 +115,8 @@ class Worker:
 def commit_seed(run: Run, source: Snapshot, name: str = "") -> Born:
     """Commit an agent without parents, and return its birth; ``name`` tells one of several roots from the others."""
     clean: dict[str, Entry] = {path: entry for path, entry in source.items() if "__pycache__" not in path}
-    told = f"{Path(name).name}: one of the agents" if name else "the agent"
-    return Born((), "seed", run.repository.commit(clean, ()), f"{told} that the search starts from")
+    subject = f"{Path(name).name}: one of the agents" if name else "the agent"
+    return Born((), "seed", run.repository.commit(clean, ()), f"{subject} that the search starts from")
 
 
 PROBE = "probe"
