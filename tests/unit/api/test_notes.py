@@ -1,4 +1,4 @@
-"""What people say of agents: recorded at once or by the running search, shown, and read by editors."""
+"""Notes about agents: recorded at once or by the running search, shown, and read by editors."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""How far an agent's work is as people want it, by a model's answer."""
+"""The rubric: a model judges an agent's work by the notes of people."""
 
 import asyncio
 
