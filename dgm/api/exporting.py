@@ -1,11 +1,15 @@
 """A run, or an agent of it, in forms that other programs read.
 
-The ending of the target decides what is written, or a word for what an ending leaves open.
+The ending of the target decides what is written, or a word for what an ending leaves open. An address such as
+``harbor:FOLDER`` names another program's format (``FORMATS``).
 """
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
+from importlib import import_module
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
@@ -54,6 +58,24 @@ ENDINGS: Mapping[str, tuple[Content, ...]] = {
 """Ending → what can be written so, the default first; ``/`` is a folder."""
 _OF_AGENT = (Content.SOURCE, Content.PATCH, Content.PREDICTIONS)
 """Contents of one agent, the best by default."""
+Counts = Mapping[str, int]
+Writer = Callable[[Run, Agent | None, Path, LocalIdentity], Counts]
+
+
+@dataclass(frozen=True, slots=True)
+class FolderFormat:
+    """A new folder for another program, which ``SCHEME:FOLDER`` names."""
+
+    content: Content
+    writer: str
+    """``module:attribute`` of a ``Writer``; its agent is None for the whole run."""
+    of_agent: bool = False
+    """Whether one agent is written, the best by default; like its source, not after failed probes."""
+
+
+FORMATS: Mapping[str, FolderFormat] = {}
+"""Scheme of an address → its format."""
+_ADDRESS = re.compile(r"(?P<scheme>[a-z][a-z0-9-]+):(?P<rest>.*)")
 
 
 class Exported(BaseModel):
@@ -95,7 +117,8 @@ def export(
 
     The ending of TARGET decides: .dgm packs the run to share it; .csv and .parquet hold evaluations or spend; .graphml
     the genealogy; .jsonl an agent's predictions for SWE-bench; .patch its changes for git am. A folder gets an agent's
-    source with its history, or the unpacked run of a .dgm. Nothing is overwritten.
+    source with its history, or the unpacked run of a .dgm. SCHEME:FOLDER writes what another program reads. Nothing is
+    overwritten.
 
     Args:
         run: Name, folder or .dgm file of the run.
@@ -115,6 +138,16 @@ def export(
     if path is None or isinstance(path, int):
         raise UserError("name the new file or folder, for example best/ or spend.csv")
     file = locate_run(str(run))
+    if address := _ADDRESS.fullmatch(str(path)):
+        if what is not None:
+            raise UserError(f"{path}: the address says what is written; leave this out", argument="what")
+        other = find_format(address["scheme"])
+        with Run.open(find_run(str(run))) as opened:
+            wanted = None if name is None else str(name)
+            target = Path(address["rest"] or other.content.value)
+            return _export_content(
+                opened, other.content, target, wanted, other, allow_failed_probes=allow_failed_probes
+            )
     unpacks = file.is_file() and name is None
     content = choose_content(str(path), what, Content.RUN if unpacks else None)
     if unpacks and content is Content.RUN and Path(path).suffix != SUFFIX:
@@ -122,8 +155,20 @@ def export(
     with Run.open(find_run(str(run))) as opened:
         wanted = None if name is None else str(name)
         return _export_content(
-            opened, content, Path(path), wanted, evaluation, force_agents, allow_failed_probes
+            opened, content, Path(path), wanted, None, evaluation, force_agents, allow_failed_probes
         )
+
+
+def find_format(scheme: str) -> FolderFormat:
+    """Return the format that an address's scheme names.
+
+    Raises:
+        UserError: there is none.
+    """
+    if scheme not in FORMATS:
+        known = ", ".join(f"{name}:" for name in FORMATS)
+        raise UserError(f"unknown address '{scheme}:'; known: {known}; a file of that name is ./{scheme}:…")
+    return FORMATS[scheme]
 
 
 def choose_content(target: str, what: str | None, default: Content | None = None) -> Content:
@@ -157,22 +202,24 @@ def _export_content(
     content: Content,
     target: Path,
     agent: str | None,
-    evaluation: str | None,
-    force_agents: bool,
-    allow_failed_probes: bool,
+    other: FolderFormat | None,
+    evaluation: str | None = None,
+    force_agents: bool = False,
+    allow_failed_probes: bool = False,
 ) -> Exported:
-    if agent is not None and content not in (*_OF_AGENT, Content.TRAJECTORIES):
+    if agent is not None and content not in (*_OF_AGENT, Content.TRAJECTORIES) and other is None:
         raise UserError(f"{target}: {content} is of the whole run; leave out {agent!r}")
     if evaluation is not None and content is not Content.PREDICTIONS:
         raise UserError(f"{target}: only predictions are of an evaluation", argument="evaluation")
     wanted = (
         find_agent(run, "best" if agent is None else agent)
-        if agent is not None or content in _OF_AGENT
+        if agent is not None or content in _OF_AGENT or (other and other.of_agent)
         else None
     )
     replaced: dict[str, int] = {}
     documents: tuple[Path, ...] = ()
     model = probes = None
+    counts: Counts
     match content, wanted:
         case Content.RUN, _:
             if target.suffix.lower() != SUFFIX:
@@ -188,21 +235,12 @@ def _export_content(
         case ((Content.EVALUATIONS | Content.SPEND), _):
             table = SPEND if content is Content.SPEND else EVALUATIONS
             counts = {"rows": write_table(run, table, target)}
-        case ((Content.SOURCE | Content.PATCH), Agent()):
-            view = AgentProbesView.load(run, wanted)
-            if view.failed and not allow_failed_probes:
-                raise UserError(
-                    f"agent {wanted.id} of {run.name} failed the probes {', '.join(view.failed)}: its solutions work "
-                    "and are insecure; set this to export it nevertheless",
-                    argument="allow_failed_probes",
-                )
-            probes = view.state
+        case _, _ if other and not other.of_agent:
+            counts = _load_writer(other)(run, wanted, target, LocalIdentity.here())
+        case _, Agent() if other or content in (Content.SOURCE, Content.PATCH):
+            probes = _require_probes(run, wanted, allow_failed_probes)
             with new_documents(run, wanted, target) as documents:
-                counts = (
-                    write_source(run, wanted, target)
-                    if content is Content.SOURCE
-                    else {"commits": write_patch(run, wanted, target)}
-                )
+                counts = _write_agent(run, wanted, target, content, other)
         case _, Agent():
             model, counts = write_predictions(run, wanted, target, evaluation)
         case _:
@@ -212,12 +250,39 @@ def _export_content(
         agent=wanted.id if wanted else None,
         what=content,
         target=str(target),
-        counts=counts,
+        counts=dict(counts),
         replaced=replaced,
         model_name_or_path=model,
         probes=probes,
         documents=tuple(map(str, documents)),
     )
+
+
+def _require_probes(run: Run, agent: Agent, allow_failed: bool) -> str:
+    view = AgentProbesView.load(run, agent)
+    if view.failed and not allow_failed:
+        raise UserError(
+            f"agent {agent.id} of {run.name} failed the probes {', '.join(view.failed)}: its solutions work "
+            "and are insecure; set this to export it nevertheless",
+            argument="allow_failed_probes",
+        )
+    return view.state
+
+
+def _write_agent(
+    run: Run, agent: Agent, target: Path, content: Content, other: FolderFormat | None
+) -> Counts:
+    if other:
+        return _load_writer(other)(run, agent, target, LocalIdentity.here())
+    if content is Content.SOURCE:
+        return write_source(run, agent, target)
+    return {"commits": write_patch(run, agent, target)}
+
+
+def _load_writer(other: FolderFormat) -> Writer:
+    module, _, attribute = other.writer.partition(":")
+    writer: Writer = getattr(import_module(module), attribute)
+    return writer
 
 
 def _unpack(file: Path, target: Path) -> Exported:

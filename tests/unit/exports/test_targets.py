@@ -79,6 +79,11 @@ def test_what_does_not_fit_is_refused(target, what, problem) -> None:
         choose_content(target, what)
 
 
+def test_an_unknown_address_is_refused(paid_folder) -> None:
+    with pytest.raises(UserError, match="unknown address 'mlfow:'"):
+        dgm.export(paid_folder, "mlfow:")
+
+
 def test_the_best_agent_is_exported_unless_another_is_named(paid_folder, place) -> None:
     with Run.open(paid_folder) as run:
         best, sources = best_of(run), [run.source(agent.id) for agent in run.tree.agents]
