@@ -7,6 +7,7 @@ viewers share what was computed once.
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from dgm.web import matrix, tree
 from dgm.web.shared import RunSource
 
 Values = Mapping[str, str]
@@ -40,5 +41,15 @@ def load_overview(source: RunSource, _: Values) -> Mapping[str, Any]:
     return {"view": source.view()}
 
 
-PAGES = (Page("", "overview.html", load_overview, "Overview"),)
-DATA: tuple[Data, ...] = ()
+PAGES = (
+    Page("", "overview.html", load_overview, "Overview"),
+    Page("tree", "tree.html", tree.load_page, "Tree"),
+    Page("matrix", "matrix.html", matrix.load_page, "Tasks × agents"),
+)
+DATA = (
+    Data("data/tree.json", tree.load_tree, ("since",)),
+    Data("data/row.json", tree.load_row, ("agent",)),
+    Data("data/search.json", tree.load_matches, ("words",)),
+    Data("data/tasks.json", matrix.load_tasks),
+    Data("data/cells.json", matrix.load_cells, ("agents",)),
+)
