@@ -93,7 +93,7 @@ function describe() {
   part("verdict").dataset.verdict = letter;
   part("tallies").textContent = `${solved}; the agent: ${tallyText(agents, id)}`;
   part("open").href = addressOf(id, tasks.name[task]);
-  part("open").hidden = !"yni".includes(letter) || !letter;
+  part("open").hidden = letter !== "y" && letter !== "n"; // only these have a page
   showTable(part("table"), store, cursor, { addressOf, rateOf: agent => rateText(agents, agent) });
 }
 

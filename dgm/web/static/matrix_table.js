@@ -20,7 +20,7 @@ export function showTable(table, store, cursor, { addressOf, rateOf }) {
     const cells = columns.map(column => {
       const letter = store.cell(row, column);
       const text = LETTERS[letter] ?? "";
-      if (!"yni".includes(letter) || !letter) return make("td", text);
+      if (letter !== "y" && letter !== "n") return make("td", text);
       return make("td", make("a", text, { href: addressOf(store.agentOrder[column], name) }));
     });
     return make("tr", make("th", name, { scope: "row" }), ...cells);
