@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 SEED   ?= 4
 DEMO   := demo-$(shell date +%Y%m%d-%H%M%S)
 
-.PHONY: setup sandbox demo check test test-fast test-sample mutants test-docker test-all test-agents test-templates test-model test-ray wheel-check docs perf example real-example pictures clean
+.PHONY: setup sandbox demo check test test-fast test-sample mutants test-docker test-all test-agents test-templates test-model test-ray test-connect wheel-check docs perf example real-example pictures clean
 
 setup: $(READY)
 
@@ -42,7 +42,7 @@ check: $(READY)
 # Tests start the program hundreds of times: what is compiled is kept, whatever the shell says. The longest modules
 # come first by their folders' names (docker, e2e), so that no process ends alone; those of tui, which mostly wait,
 # come between those of e2e (tests/support/order.py).
-test test-fast test-sample test-docker test-all test-agents test-templates test-model test-ray: export PYTHONDONTWRITEBYTECODE =
+test test-fast test-sample test-docker test-all test-agents test-templates test-model test-ray test-connect: export PYTHONDONTWRITEBYTECODE =
 
 # Many tests wait, so six processes keep two processors busy; there are more on larger machines, up to eight.
 PROCESSES ?= $(shell n=$$(nproc 2>/dev/null || echo 4); [ $$n -gt 8 ] && n=8; [ $$n -lt 6 ] && n=6; echo $$n)
@@ -53,7 +53,7 @@ test: $(READY) sandbox
 	@# Where no test was compiled yet, two processes do it first; processes that begin together would each compile all.
 	@for part in tests/unit "tests/docker tests/e2e tests/property tests/tui"; do [ -e $${part##* }/__pycache__ ] || \
 		$(BIN)/pytest --collect-only -q $$part >/dev/null 2>&1 & done; wait
-	$(BIN)/pytest $(PARALLEL) -m "not docker and not sampled and not minutes and not agents and not model and not ray" \
+	$(BIN)/pytest $(PARALLEL) -m "not docker and not sampled and not minutes and not agents and not model and not ray and not connect" \
 		tests/docker tests/e2e tests/property tests/tui tests/unit
 
 # For a look after each change: tests that start no process and are not marked slow, within a minute on two cores.
@@ -96,7 +96,7 @@ test-sample: $(READY) sandbox
 	@echo "== a sample of the other engines: make test-sample COMMIT=$(COMMIT) SHARE=$(SHARE)"
 	@# Exit code 5: it was not drawn.
 	$(BIN)/pytest -q $(SAMPLE_OF) -m docker -k test_engine_restart tests/docker || [ $$? = 5 ]
-	$(BIN)/pytest $(PARALLEL) $(SAMPLE_OF) -m "(docker or sampled) and not minutes and not model and not ray" \
+	$(BIN)/pytest $(PARALLEL) $(SAMPLE_OF) -m "(docker or sampled) and not minutes and not model and not ray and not connect" \
 		--ignore $(RESTART) $(ENGINE_TESTS) tests/agents tests/property tests/tui tests/unit
 
 # The templates with few packages or none: made, checked, and evolved in a search of six evaluations.
@@ -129,8 +129,26 @@ $(RAY_VENV)/.ready: pyproject.toml constraints.txt
 		hypothesis pytest pytest-timeout
 	@touch $@
 
+# The programs that dgm connects to, in an environment per group: the packages of tests/connect/GROUP.txt and the tests in
+# tests/connect/test_GROUP_*.py. All groups, or some: make test-connect GROUP=trackers. PYTHON_GROUP names a group's Python.
+CONNECT := dist/connect-venv
+GROUP   ?= $(basename $(notdir $(wildcard tests/connect/*.txt)))
+test-connect: $(READY) sandbox $(GROUP:%=$(CONNECT)/%/.ready)
+	@failed=; for group in $(GROUP); do echo "== $$group"; $(CONNECT)/$$group/bin/python -m pytest -m connect --durations 5 \
+		tests/connect/test_$${group}_*.py || failed="$$failed $$group"; done; \
+		[ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
+
+$(CONNECT)/%/.ready: tests/connect/%.txt pyproject.toml
+	@tests/packaging/make_venv $(or $(PYTHON_$*),$(PYTHON)) $(CONNECT)/$*
+	$(CONNECT)/$*/bin/python -m pip install --quiet --disable-pip-version-check --editable . --requirement $< \
+		hypothesis pytest pytest-timeout
+	@# A comment "npm: PACKAGE@VERSION" brings what the browser loads, as node_modules of the environment.
+	@packages=$$(sed -n 's/^# npm: //p' $<); [ -z "$$packages" ] || \
+		npm install --silent --no-save --no-audit --no-fund --ignore-scripts --prefix $(CONNECT)/$* $$packages
+	@touch $@
+
 # Everything, with the agents of all templates and the images of all languages: hours, and several gigabytes.
-test-all: test test-docker test-agents test-model test-ray perf
+test-all: test test-docker test-agents test-model test-ray test-connect perf
 	$(BIN)/pytest $(PARALLEL) -m "sampled and not docker and not minutes and not agents"
 	DGM_BUILD_POLYGLOT=1 $(BIN)/pytest -m minutes --ignore tests/agents
 
