@@ -6,6 +6,7 @@ The suite's folder is named by the digest of all that decides its content, so a 
 import hashlib
 import logging
 import os
+import shlex
 import shutil
 import tempfile
 from pathlib import Path
@@ -43,10 +44,10 @@ def import_folder(source: Path, image: str) -> Path:
             log.warning("%s: task %s is left out: it %s", source, task, reason)
         if remarks := sum(map(len, report.remarks.values())):
             log.warning(
-                "%s: %d parts of its tasks are not carried over; 'dgm benchmark make FOLDER %s' lists them",
+                "%s: %d parts of its tasks are not carried over; dgm benchmark make OUT %s lists them",
                 source,
                 remarks,
-                source,
+                shlex.quote(str(source)),
             )
         try:
             # A folder with the digest's name is complete.
