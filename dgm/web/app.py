@@ -15,7 +15,9 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from dgm.errors import DgmError, UserError
+from dgm.render.html.page import content_policy
 from dgm.render.safe import one_line
+from dgm.render.text import nearest
 from dgm.web.library import Library
 from dgm.web.markup import encode_part, render, static_files
 from dgm.web.pages import DATA, PAGES, Data, Page
@@ -26,6 +28,7 @@ NEWS_S = 0.25
 QUIET_S = 15.0
 """Seconds without news after which a comment keeps the connection open, and tells whether the viewer is still there."""
 MESSAGE_CELLS = 1_000
+TABS = [(page.path, page.tab) for page in PAGES] + [(data.path, data.tab) for data in DATA]
 Answer = Callable[[Request], Awaitable[Response]]
 log = logging.getLogger(__name__)
 
@@ -77,7 +80,7 @@ class _PageEndpoint:
             "base": base,
             "address": name,
             "page": page,
-            "tabs": [(f"{base}/{each.path}".rstrip("/"), each) for each in PAGES if each.tab],
+            "tabs": [(f"{base}/{path}".rstrip("/"), path, tab) for path, tab in TABS if tab],
             "values": values,
         }
 
@@ -100,7 +103,10 @@ class _DataEndpoint:
         data, values = self._data, _read_values(request, self._data.query)
         key = f"{data.path} {sorted(values.items())}"
         seq, body = await _compute(request, key, lambda source: data.load(source, values))
-        return Response(body, media_type="application/json", headers={"X-Seq": str(seq)})
+        headers = {"X-Seq": str(seq)}
+        if data.media_type == "text/html":
+            headers["Content-Security-Policy"] = f"{content_policy()}; frame-ancestors 'none'"
+        return Response(body, media_type=data.media_type, headers=headers)
 
 
 def _read_values(request: Request, names: tuple[str, ...]) -> Mapping[str, str]:
@@ -124,7 +130,7 @@ async def _show_runs(request: Request) -> Response:
     library: Library = request.app.state.library
     view = await library.list()
     addresses = {row.folder: f"/{encode_part(name)}" for name, row in library.named(view)}
-    return HTMLResponse(render("runs.html", {"view": view, "addresses": addresses}))
+    return HTMLResponse(render("runs.html", {"view": view, "addresses": addresses, "nearest": nearest}))
 
 
 async def _send_static(request: Request) -> Response:

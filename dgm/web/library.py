@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from dgm.archive.finding import SUFFIX, archive_folders, find_run, find_runs_in
+from dgm.archive.log import FILE
+from dgm.archive.run import LIVING
 from dgm.errors import UserError
 from dgm.paths import NOT_RUNS
 from dgm.views.run_list import RunListView, RunRow
@@ -16,6 +18,7 @@ INNER = "+"
 """Stands in an address between the name of a run and that of a run inside it: ``first+holdout``."""
 IDLE_S, OPEN = 900.0, 20
 """A run that nobody asked for in this time is closed; so is the one that was not asked for longest if more are open."""
+Signature = tuple[int, int] | None
 LIST_S = 2.0
 """Minimum seconds between two readings of the list of runs."""
 
@@ -29,6 +32,7 @@ class Library:
         self._open: dict[str, SharedRun] = {}
         self._list: tuple[RunListView, float] | None = None
         self._listing = asyncio.Lock()
+        self._rows: dict[Path, tuple[list[Signature], RunRow]] = {}
 
     def paths(self) -> Mapping[str, Path]:
         """Return the name in an address → folder or packed file of each run, without the runs inside others."""
@@ -88,7 +92,7 @@ class Library:
                 yield name, row
 
     async def list(self) -> RunListView:
-        """Return all runs, as they were some seconds ago; reading many takes long, and then more seconds."""
+        """Return all runs, as they were some seconds ago; only runs that changed are read again."""
         async with self._listing:
             if self._list is None or time.monotonic() >= self._list[1]:
                 started = time.monotonic()
@@ -99,8 +103,17 @@ class Library:
 
     def _read_list(self) -> RunListView:
         if self._run is None:
-            return RunListView.load(self._folder)
-        return RunListView(folders=(str(self._run.parent),), runs=(RunRow.load(self._run),))
+            return RunListView.load(self._folder, self._read_row)
+        return RunListView(folders=(str(self._run.parent),), runs=(self._read_row(self._run),))
+
+    def _read_row(self, folder: Path) -> RunRow:
+        signature = [_read_signature(folder / name) for name in ("run.json", FILE, f"{FILE}-wal", "run.lock")]
+        known = self._rows.get(folder)
+        if known and known[0] == signature and known[1].state not in LIVING:
+            return known[1]
+        row = RunRow.load(folder)
+        self._rows[folder] = signature, row
+        return row
 
     def close(self) -> None:
         """Close all runs."""
@@ -114,3 +127,12 @@ def address_name(name: str) -> str:
     if name.isprintable():
         return name
     return f"~{hashlib.sha256(name.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
+
+
+def _read_signature(file: Path) -> Signature:
+    """Return what changes with the content of a file."""
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size

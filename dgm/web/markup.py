@@ -10,11 +10,10 @@ from urllib.parse import quote
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from dgm.render import fmt
+from dgm.render.html.page import STYLES
 from dgm.render.html.svg import clean, interval_bar, read_template
 from dgm.render.safe import one_line
 
-STYLES = ("palette.css", "figure.css", "page.css")
-"""Files of the report's page, which the pages here share."""
 TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
 CUT_CHARS = 20_000
 """Maximum characters of a text of an agent, a model or a test that a page shows."""
