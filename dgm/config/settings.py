@@ -346,6 +346,14 @@ class PolyglotSettings(Section):
     """Keep exercises whose stub passes untouched."""
 
 
+class HarborSettings(Section):
+    """Benchmarks in the layout of Harbor."""
+
+    image: str = ""
+    """Recipe in which agents work instead of the tasks' own images, such as ``python``; needs no Docker. Empty: their
+    own."""
+
+
 class GradingSettings(Section):
     """Grading of patches, for every benchmark."""
 
@@ -359,6 +367,7 @@ class BenchmarksSettings(Section):
 
     swebench: SwebenchSettings = SwebenchSettings()
     polyglot: PolyglotSettings = PolyglotSettings()
+    harbor: HarborSettings = HarborSettings()
 
 
 class OperatorSettings(Section):

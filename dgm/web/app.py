@@ -114,8 +114,8 @@ class _DataEndpoint:
     async def answer(self, request: Request) -> Response:
         """Load the data, and keep them for the next viewer."""
         data, values = self._data, _read_values(request, self._data.query)
-        key = f"{data.path} {sorted(values.items())}"
         run = await _open_run(request)
+        key = f"{data.path} {sorted(values.items())} {None if data.slow else run.best}"
         seq, body = await run.compute(key, lambda source: data.load(source, values), slow=data.slow)
         headers = {"X-Seq": str(seq)}
         if data.media_type == "text/html":
