@@ -38,3 +38,4 @@ from dgm.api.suites import benchmark_show as benchmark_show
 from dgm.api.suites import benchmark_verify as benchmark_verify
 from dgm.api.trusting import trust as trust
 from dgm.views.evaluation import EvaluationView as EvaluationView
+from dgm.web.server import serve as serve

@@ -42,6 +42,10 @@ class Content(StrEnum):
     SPEND = "spend"
     PREDICTIONS = "predictions"
     TRAJECTORIES = "trajectories"
+    ATIF = "atif"
+    HUGGING_FACE = "hf"
+    INSPECT = "inspect"
+    HARBOR = "harbor"
 
 
 _TABLES = (Content.EVALUATIONS, Content.SPEND)
@@ -73,7 +77,12 @@ class FolderFormat:
     """Whether one agent is written, the best by default; like its source, not after failed probes."""
 
 
-FORMATS: Mapping[str, FolderFormat] = {}
+FORMATS: Mapping[str, FolderFormat] = {
+    "atif": FolderFormat(Content.ATIF, "dgm.exports.trajectories:write_atif"),
+    "harbor": FolderFormat(Content.HARBOR, "dgm.exports.harbor:write_agent", of_agent=True),
+    "hf": FolderFormat(Content.HUGGING_FACE, "dgm.exports.huggingface:write_dataset"),
+    "inspect": FolderFormat(Content.INSPECT, "dgm.exports.inspect_logs:write_logs"),
+}
 """Scheme of an address → its format."""
 _ADDRESS = re.compile(r"(?P<scheme>[a-z][a-z0-9-]+):(?P<rest>.*)")
 

@@ -20,6 +20,9 @@ from dgm.views.report import EndingView, ReportView
 class DrawnReport(ReportView):
     """A report that a notebook displays with its figure."""
 
+    def __repr__(self) -> str:
+        return f"<report on run {self.run}: {self.headline}>"
+
     def _repr_html_(self) -> str:
         from dgm.render.html.notebook import report_html
 
@@ -28,6 +31,9 @@ class DrawnReport(ReportView):
 
 class DrawnComparison(ComparisonView):
     """A comparison that a notebook displays with its figure."""
+
+    def __repr__(self) -> str:
+        return f"<comparison of {len(self.runs)} runs>"
 
     def _repr_html_(self) -> str:
         from dgm.render.html.notebook import comparison_html

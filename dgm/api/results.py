@@ -28,6 +28,9 @@ from dgm.views.run_list import RunListView
 class DrawnTree(TreeView):
     """A tree that a notebook draws."""
 
+    def __repr__(self) -> str:
+        return f"<tree of run {self.run}: {len(self.agents)} agents>"
+
     def _repr_html_(self) -> str:
         from dgm.render.html.notebook import tree_html
 

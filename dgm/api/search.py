@@ -237,9 +237,9 @@ def settings_of_arguments(
     seed: int | None = None,
 ) -> Mapping[str, Any]:
     """Return the settings that parameters of ``evolve`` stand for, by dotted name."""
-    agents = [agent] if agent is None or isinstance(agent, str | Path) else [*agent]
+    names = [str(name) for name in ([agent] if isinstance(agent, str | Path) else agent or [])]
     values = {
-        "seed_agent": [str(each) for each in agents] if len(agents) > 1 else agents[0] and str(agents[0]),
+        "seed_agent": None if agent is None else names[0] if len(names) == 1 else names,
         "benchmark": name_of("benchmarks", benchmark),
         "model": model_of(model),
         "operator": _join_operators(operators),

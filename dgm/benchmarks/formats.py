@@ -30,6 +30,7 @@ class BenchmarkContext:
 FORMATS: Mapping[str, str] = {
     "swebench": "dgm.benchmarks.swebench:FORMAT",
     "polyglot": "dgm.benchmarks.polyglot:FORMAT",
+    "harbor": "dgm.benchmarks.harbor_folder:FORMAT",
 }
 """Format → ``module:attribute`` of its record, as an entry point names a factory."""
 

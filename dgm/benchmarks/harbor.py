@@ -141,7 +141,7 @@ def import_harbor(source: Path, target: Path, image: str = "", holdout: float = 
     Raises:
         UserError: there is no task, none can be imported, or the target is in use.
     """
-    names = _assign_names(_find_tasks(source))
+    names = _assign_names(find_tasks(source))
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UserError(f"{target}: is there already; give a folder that does not exist")
     mixed = sorted(names.values(), key=lambda name: hashlib.sha256(name.encode()).digest())
@@ -167,7 +167,12 @@ def import_harbor(source: Path, target: Path, image: str = "", holdout: float = 
     raise UserError(f"none of {len(names)} tasks can be imported; {first} {why}")
 
 
-def _find_tasks(source: Path) -> Sequence[Path]:
+def find_tasks(source: Path) -> Sequence[Path]:
+    """Return the folders of the tasks below ``source``, sorted.
+
+    Raises:
+        UserError: there is none, or it is a suite already.
+    """
     if not source.is_dir():
         raise UserError(f"{source}: no such folder")
     if (source / "suite.toml").is_file():

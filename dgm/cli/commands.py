@@ -40,6 +40,9 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
             CommandSpec(
                 "browse", "dgm.cli.browse:browse", "Browse a run in the terminal, also while it grows."
             ),
+            CommandSpec(
+                "serve", "dgm.cli.serve:serve", "Show runs as a page in a browser, also while they grow."
+            ),
             CommandSpec("report", "dgm.cli.report:report", "Compare the best agent with the seed, or runs."),
             CommandSpec("replay", "dgm.cli.judging:replay", "Repeat what a run recorded, and compare."),
         ),

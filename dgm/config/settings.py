@@ -346,6 +346,14 @@ class PolyglotSettings(Section):
     """Keep exercises whose stub passes untouched."""
 
 
+class HarborSettings(Section):
+    """Benchmarks in the layout of Harbor."""
+
+    image: str = ""
+    """Recipe in which agents work instead of the tasks' own images, such as ``python``; needs no Docker. Empty: their
+    own."""
+
+
 class GradingSettings(Section):
     """Grading of patches, for every benchmark."""
 
@@ -359,6 +367,7 @@ class BenchmarksSettings(Section):
 
     swebench: SwebenchSettings = SwebenchSettings()
     polyglot: PolyglotSettings = PolyglotSettings()
+    harbor: HarborSettings = HarborSettings()
 
 
 class OperatorSettings(Section):
@@ -498,7 +507,7 @@ class ObjectiveSettings(Section):
     weights: Mapping[str, Annotated[float, Field(allow_inf_nan=False)]] = {}
     """Metric → its weight in the sum ``objective``, such as ``{rate = 1.0, tokens = -1e-6}``."""
     rubric: bool = False
-    """Let the model of the role ``diagnose`` judge each evaluation by your notes : the metric ``rubric``, from 0
+    """Let the model of the role ``diagnose`` judge each evaluation by your notes: the metric ``rubric``, from 0
     to 1. An agent can flatter it."""
 
 
@@ -539,6 +548,13 @@ class Settings(Section):
     promotion: PromotionSettings = PromotionSettings()
     curriculum: CurriculumSettings = CurriculumSettings()
     objective: ObjectiveSettings = ObjectiveSettings()
+
+    @field_validator("seed_agent")
+    @classmethod
+    def _refuse_nameless_seeds(cls, agents: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
+        if agents is not None and (not agents or ("" in agents and not isinstance(agents, str))):
+            raise ValueError("name an agent, a folder or a git repository, or leave the setting out")
+        return agents
 
     @field_validator("providers")
     @classmethod

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from dgm.analysis.accounts import Accounts
 from dgm.archive.events import CallBooked, ModelCalled, ModelLearned, PromotionSpent, TaskGraded
@@ -156,14 +156,24 @@ def _csv_cell(cell: Cell, kind: ColumnKind) -> Cell:
             return cell
 
 
-def _write_parquet(columns: Columns, rows: Iterable[Row], draft: Path) -> int:
+def import_pyarrow(alternative: str = "") -> tuple[Any, Any]:
+    """Return the modules ``pyarrow`` and ``pyarrow.parquet``; ``alternative`` ends the message where they are missing.
+
+    Raises:
+        UserError: pyarrow is not installed.
+    """
     try:
-        import pyarrow as pa
+        import pyarrow
         from pyarrow import parquet
     except ImportError as error:
         raise UserError(
-            "Parquet needs pyarrow, which is not installed: pip install 'dgm[parquet]', or name a .csv"
+            f"Parquet needs pyarrow, which is not installed: pip install 'dgm[parquet]'{alternative}"
         ) from error
+    return pyarrow, parquet
+
+
+def _write_parquet(columns: Columns, rows: Iterable[Row], draft: Path) -> int:
+    pa, parquet = import_pyarrow(", or name a .csv")
     schema = pa.schema(
         (name, pa.timestamp("us", tz="UTC") if kind is ColumnKind.TIME else kind.value)
         for name, kind in columns

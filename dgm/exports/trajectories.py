@@ -5,21 +5,28 @@ ATIF, the Agent Trajectory Interchange Format. Only what version 1.4 has is writ
 version take it. Keys and personal names are taken out, as in a pack.
 """
 
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from dgm.archive.conversations import Thread, collect_threads
-from dgm.archive.events import ModelCalled, Recorded, TaskGraded
-from dgm.archive.journal import CallReader
+from dgm.archive.conversations import Thread
+from dgm.archive.events import ModelCalled
 from dgm.archive.run import Run, identity_of
-from dgm.bounded_reading import parse_json, refuse_odd_values
 from dgm.domain import ActionId, Agent, Evaluation, Usage
 from dgm.errors import UserError
+from dgm.exports.conversations import (
+    AnsweredCall,
+    dump_json,
+    evaluation_facts,
+    find_calls,
+    find_evaluations,
+    guard_calls,
+    read_arguments,
+    read_threads,
+)
 from dgm.exports.files import new_folder
 from dgm.exports.pack import make_scrubber
 from dgm.exports.scrub import LocalIdentity, Scrubber
@@ -31,7 +38,6 @@ INDEX = "index.jsonl"
 TASK_CHARS = 80
 """Characters of a task's id in the name of a file."""
 _UNNAMEABLE = re.compile(r"[^A-Za-z0-9._-]+")
-_INVISIBLE = re.compile(r"[^ -~\n]")
 _SOURCES = {Role.SYSTEM: "system", Role.USER: "user"}
 
 Step = dict[str, Any]
@@ -50,8 +56,13 @@ class _File:
     """Number of the try within the action, from 1; None: of all tries."""
 
 
+def write_atif(run: Run, agent: Agent | None, target: Path, identity: LocalIdentity) -> dict[str, int]:
+    """Write trajectories in ATIF throughout, made of the recorded calls, as ``write_trajectories`` does."""
+    return write_trajectories(run, agent, target, identity, atif=True)
+
+
 def write_trajectories(
-    run: Run, agent: Agent | None, target: Path, identity: LocalIdentity
+    run: Run, agent: Agent | None, target: Path, identity: LocalIdentity, *, atif: bool = False
 ) -> dict[str, int]:
     """Write the trajectories of all evaluations of a run, or of one agent's, into a new folder.
 
@@ -60,6 +71,7 @@ def write_trajectories(
         agent: its evaluations; None: those of all agents.
         target: the new folder.
         identity: the facts about this machine that must not be in the files.
+        atif: write ATIF throughout, made of the recorded calls, also where the agent wrote a file itself.
 
     Returns:
         Numbers of evaluations: ``own`` (the agent wrote a file), ``recorded`` (made of the recorded model calls),
@@ -70,7 +82,7 @@ def write_trajectories(
         ArchiveCorrupt: a trace is missing or damaged.
     """
     with new_folder(target) as draft:
-        evaluations = _find_evaluations(run, agent)
+        evaluations = find_evaluations(run, agent)
         if not evaluations:
             subject = "the run" if agent is None else f"agent {agent.id}"
             raise UserError(f"{target}: not written: no evaluation of {subject} has a verdict yet")
@@ -78,27 +90,16 @@ def write_trajectories(
         writers: dict[ActionId, str] = {}
         with (draft / INDEX).open("wb") as index:
             for action, evaluation in evaluations:
-                for file in _files_of(run, action, evaluation):
+                files = _made_files(run, action, evaluation) if atif else _files_of(run, action, evaluation)
+                for file in files:
                     writers[action] = file.writer
                     name = _file_name(action, evaluation, file, scrubber) if file.data else None
                     if name:
                         (draft / name).write_bytes(scrubber.clean(file.data))
                     row = _index_row(run, action, evaluation, file)
-                    index.write(scrubber.clean(_dump({"file": name, **row}) + b"\n"))
+                    index.write(scrubber.clean(dump_json({"file": name, **row}) + b"\n"))
     counts = list(writers.values())
     return {"own": counts.count("agent"), "recorded": counts.count("dgm"), "missing": counts.count("")}
-
-
-def _find_evaluations(run: Run, agent: Agent | None) -> Sequence[tuple[ActionId, Evaluation]]:
-    """Return the newest verdict of each action, sorted by agent and task; withdrawn verdicts are left out."""
-    withdrawn = run.store.withdrawn(run.tree.seq)
-    newest = {
-        event.action: event.outcome
-        for seq, event in ((item.seq, item.event) for item in run.store.read(0, run.tree.seq))
-        if isinstance(event, TaskGraded) and seq not in withdrawn
-    }
-    wanted = [item for item in newest.items() if agent is None or item[1].agent == agent.id]
-    return sorted(wanted, key=lambda item: (item[1].agent, item[1].task, item[1].attempt, item[0]))
 
 
 def _files_of(run: Run, action: ActionId, evaluation: Evaluation) -> Iterator[_File]:
@@ -111,39 +112,32 @@ def _files_of(run: Run, action: ActionId, evaluation: Evaluation) -> Iterator[_F
         data = run.traces.get(digest)
         form = form_of(data)
         yield _File("agent", form.name, data, form.is_lines, number)
-    if TRACE in traces:
-        return
-    calls = [
-        recorded
-        for recorded in run.store.events_of_action(action)
-        if isinstance(recorded.event, ModelCalled) and recorded.seq <= run.tree.seq
-    ]
+    if TRACE not in traces:
+        yield from _made_files(run, action, evaluation)
+
+
+def _made_files(run: Run, action: ActionId, evaluation: Evaluation) -> Iterator[_File]:
+    """Yield a trajectory in ATIF that is made of the recorded calls."""
+    calls = find_calls(run, action)
     if not calls:
         yield _File("", "")
         return
-    with refuse_odd_values(f"{run.folder}: model calls of action {action}"):
-        document = _build_document(run, action, evaluation, calls)
-    yield _File("dgm", VERSION, _dump(document, indent=1) + b"\n")
+    with guard_calls(run, action):
+        data = dump_json(_build_document(run, action, evaluation, calls), indent=1) + b"\n"
+    yield _File("dgm", VERSION, data)
 
 
 def _build_document(
-    run: Run, action: ActionId, evaluation: Evaluation, calls: Sequence[Recorded]
+    run: Run, action: ActionId, evaluation: Evaluation, calls: Mapping[int, AnsweredCall]
 ) -> Mapping[str, Any]:
     """Return the trajectory of one evaluation's calls.
 
     Each message is one step. Where there are several conversations (sub-agents), they follow each other, and each step
     has the number of its own in ``extra.thread``.
     """
-    answered = {
-        recorded.event.number: _Call(_iso_time(recorded.at), recorded.event)
-        for recorded in calls
-        if isinstance(recorded.event, ModelCalled)
-    }
-    answered = dict(sorted(answered.items()))
-    events = [call.event for call in answered.values()]
-    reader = CallReader(run.store)
-    threads = collect_threads((event.number, *reader.exchange(event)) for event in events)
-    steps = _Steps(answered)
+    events = [call.event for call in calls.values()]
+    threads = read_threads(run, calls)
+    steps = _Steps(calls)
     for number, thread in enumerate(threads, 1):
         steps.add_thread(thread, {"thread": number} if len(threads) > 1 else {})
     identity, total = identity_of(run), _metrics_of(sum((event.usage for event in events), Usage()))
@@ -155,8 +149,7 @@ def _build_document(
             "version": run.tree.agents[evaluation.agent].commit,
             "model_name": events[-1].model,
         },
-        # Not the reason: it may name hidden tests, and agents may be trained on this.
-        "extra": {**identity.record(), **_facts_of(action, evaluation)},
+        "extra": evaluation_facts(run, action, evaluation),
         "steps": steps.steps,
         "final_metrics": {
             **{f"total_{key}": value for key, value in total.items() if key != "extra"},
@@ -165,18 +158,13 @@ def _build_document(
     }
 
 
-class _Call(NamedTuple):
-    at: str
-    event: ModelCalled
-
-
 class _Steps:
     """The steps of a trajectory: a message that the agent sent, or an answer of its model.
 
     What a tool answered is the observation of the step that called it.
     """
 
-    def __init__(self, calls: Mapping[int, _Call]) -> None:
+    def __init__(self, calls: Mapping[int, AnsweredCall]) -> None:
         self.steps: list[Step] = []
         self._calls = calls
         self._by_call_id: dict[str, Step] = {}
@@ -185,14 +173,15 @@ class _Steps:
     def add_thread(self, thread: Thread, extra: Mapping[str, object]) -> None:
         self._by_call_id.clear()
         start = len(self.steps)
-        begun = next((self._calls[turn.call].at for turn in thread.turns), "")
+        begun = next((_iso_time(self._calls[turn.call].at) for turn in thread.turns), "")
         for prompts in thread.prompts:
             if prompts.system:
                 self._add("system", prompts.system, {"timestamp": begun}, extra)
         for turn in thread.turns:
-            message, (at, call) = turn.message, self._calls[turn.call]
+            message, call = turn.message, self._calls[turn.call]
+            at = _iso_time(call.at)
             if turn.reply is not None:
-                self._add_turn(message, {"timestamp": at, **_answer_facts(call, turn.reply)}, extra)
+                self._add_turn(message, {"timestamp": at, **_answer_facts(call.event, turn.reply)}, extra)
             elif message.role is Role.ASSISTANT:
                 # The run's model did not produce it, so it has no metrics.
                 self._add_turn(message, {"timestamp": at}, {**extra, "from": "request"})
@@ -208,7 +197,7 @@ class _Steps:
                 {
                     "tool_call_id": call.id or f"step-{step['step_id']}-{number}",
                     "function_name": call.name,
-                    "arguments": _arguments_of(call.arguments),
+                    "arguments": read_arguments(call.arguments),
                 }
                 for number, call in enumerate(turn.calls, 1)
             ]
@@ -259,38 +248,16 @@ def _metrics_of(usage: Usage) -> Mapping[str, Any]:
     }
 
 
-def _arguments_of(text: str) -> Mapping[str, Any]:
-    """Return a call's arguments, which the format takes as an object only; others are under ``text``."""
-    try:
-        arguments = parse_json(text)
-        json.dumps(arguments, allow_nan=False)
-    except ValueError:
-        arguments = None
-    return arguments if isinstance(arguments, dict) else {"text": text}
-
-
 def _index_row(run: Run, action: ActionId, evaluation: Evaluation, file: _File) -> Mapping[str, Any]:
     spend = run.tree.spend_of(action)
     return {
-        **identity_of(run).record(),
-        **_facts_of(action, evaluation),
+        **evaluation_facts(run, action, evaluation),
         "try": file.attempt,
         "written_by": file.writer,
         "form": file.form,
         "calls": spend.calls,
         "usd": spend.usd,
         "seconds": evaluation.cost.seconds,
-    }
-
-
-def _facts_of(action: ActionId, evaluation: Evaluation) -> Mapping[str, Any]:
-    return {
-        "agent": evaluation.agent,
-        "task": evaluation.task,
-        "attempt": evaluation.attempt + 1,
-        "action": action,
-        "verdict": evaluation.verdict.value,
-        "score": evaluation.score,
     }
 
 
@@ -307,10 +274,3 @@ def _count_tries(evaluation: Evaluation) -> int:
 
 def _iso_time(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
-
-
-def _dump(value: object, indent: int | None = None) -> bytes:
-    """Return JSON with invisible characters spelled out, and a question mark for half a surrogate pair."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
-    text = text.encode("utf-8", "replace").decode()
-    return _INVISIBLE.sub(lambda m: m[0] if m[0].isprintable() else json.dumps(m[0])[1:-1], text).encode()

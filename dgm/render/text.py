@@ -63,6 +63,8 @@ class Facts:
     """Names and values in two columns; a value can take several lines."""
 
     def __init__(self) -> None:
+        self.rows: list[tuple[str, str]] = []
+        """Names and values as plain text; a row without a name belongs to the one before."""
         self.table = Table.grid(padding=(0, 2))
         self.table.add_column(style="cyan", no_wrap=True, min_width=11)
         self.table.add_column(overflow="fold")
@@ -70,11 +72,18 @@ class Facts:
     def add(self, name: str, value: str | Text, style: str = "") -> None:
         """Add a fact; an empty value adds nothing."""
         if value:
-            self.table.add_row(name, value if isinstance(value, Text) else Text(value, style=style))
+            text = value if isinstance(value, Text) else Text(value, style=style)
+            self.rows.append((name, text.plain))
+            self.table.add_row(name, text)
 
 
 def render_run(view: RunView) -> RenderableType:
     """Return the state of a run: what it is doing, how far it is, what it has spent, and when it will end."""
+    return run_facts(view).table
+
+
+def run_facts(view: RunView) -> Facts:
+    """Return the facts of a run."""
     facts = Facts()
     state = Text.assemble(
         one_line(view.run, 120),
@@ -111,7 +120,7 @@ def render_run(view: RunView) -> RenderableType:
     if view.offline:
         facts.add("note", OFFLINE_NOTE, "yellow")
     _add_activity(facts, view)
-    return facts.table
+    return facts
 
 
 def _running(view: RunView) -> str:
@@ -496,6 +505,11 @@ def render_patch(patch: str) -> Iterator[Text]:
 
 def render_agent(view: AgentView) -> RenderableType:
     """Return one agent in full: origin, making, tallies, cost and evaluations."""
+    return Group(agent_facts(view).table, *_account_lines(view), *_evaluation_lines(view.evaluations))
+
+
+def agent_facts(view: AgentView) -> Facts:
+    """Return the facts of an agent: origin, making and tallies."""
     facts = Facts()
     facts.add("agent", str(view.agent))
     facts.add("commit", view.commit)
@@ -533,7 +547,7 @@ def render_agent(view: AgentView) -> RenderableType:
             "dim" if view.delta.few else "",
         )
     facts.add("probes", state_text(view.probes).plain, "" if view.probes.probes else "dim")
-    return Group(facts.table, *_account_lines(view), *_evaluation_lines(view.evaluations))
+    return facts
 
 
 def finding_text(finding: FindingView) -> str:

@@ -322,7 +322,7 @@ class ReportView(View):
             objective=ObjectiveView.load(run),
             probes=AgentProbesView.load(run, tree.agents[best]),
             roots=_compare_roots(run, best),
-            spend=_read_spend(run),
+            spend=read_spend(run),
             operators=read_operators(run),
             curve=tuple(compute_curve(run, POINTS)),
             tree=view_tree(tree, best),
@@ -451,7 +451,8 @@ def _by_count(counts: dict[str, int]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _read_spend(run: Run) -> SearchSpend:
+def read_spend(run: Run) -> SearchSpend:
+    """Return the usage of a search by role, model and purpose."""
     tree = run.tree
     births = {agent.action for agent in tree.agents}
     unfinished = {*tree.waiting, *tree.pending, *tree.to_redo()}

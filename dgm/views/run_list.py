@@ -1,6 +1,6 @@
 """All runs of an archive: one row each; a damaged run is a row that says so and hides no other."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Self
 
@@ -130,11 +130,12 @@ class RunListView(View):
     """The run that wrote its last event most recently comes first."""
 
     @classmethod
-    def load(cls, folder: Path | None = None) -> Self:
+    def load(cls, folder: Path | None = None, read: Callable[[Path], RunRow] = RunRow.load) -> Self:
         """List the runs directly below a folder; evaluations and other folders are left out.
 
         Args:
             folder: where runs are kept; None: all folders in which runs are looked for.
+            read: returns the row of a run's folder, perhaps one that was read before.
 
         Raises:
             UserError: there is no such folder.
@@ -144,17 +145,17 @@ class RunListView(View):
         folders = list(
             {path.resolve(): path for path in ([folder] if folder else archive_folders())}.values()
         )
-        rows = [row for path in folders for row in _read_rows(path)]
+        rows = [row for path in folders for row in _read_rows(path, read)]
         rows.sort(key=lambda row: row.last_event_at or 0.0, reverse=True)
         return cls(folders=tuple(map(str, folders)), runs=tuple(rows))
 
 
-def _read_rows(folder: Path) -> Iterator[RunRow]:
+def _read_rows(folder: Path, read: Callable[[Path], RunRow]) -> Iterator[RunRow]:
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if path.name.startswith(".") or path.name in NOT_RUNS:
             continue
         if path.is_dir() and ((path / "run.json").exists() or (path / FILE).exists()):
-            row = RunRow.load(path)
+            row = read(path)
             if row.kind != "evaluation":
                 yield row
         elif path.suffix == SUFFIX:

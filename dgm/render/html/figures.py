@@ -20,7 +20,8 @@ from dgm.render.text import promises_text
 from dgm.views.agents import AgentRow
 from dgm.views.comparison import ComparedRun, ComparisonView
 from dgm.views.curve import CurvePoint
-from dgm.views.report import ReportView
+from dgm.views.report import OperatorView, ReportView
+from dgm.views.values import TallyView
 
 WIDTH, HEIGHT = 360, 236
 TREE_WIDTH, TALLEST, MARGIN, ROW, STEP = 960, 820, 26, 24, 130
@@ -52,12 +53,14 @@ def write_figures(view: ReportView | ComparisonView, folder: Path) -> Sequence[P
     folder.mkdir(exist_ok=True)
     if isinstance(view, ReportView):
         about = f"run {view.run}, policy {view.policy}, seed {view.seed}"
-        progress = {f"progress-{name}": drawing for name, drawing in draw_progress(view).items()}
+        paid = bool(view.spend.usd)
+        curves = draw_progress(view.curve, view.seed_agent.own, paid=paid)
+        progress = {f"progress-{name}": drawing for name, drawing in curves.items()}
         drawings = {
             "holdout": draw_holdout(view),
             **progress,
             "tree": draw_tree(view.tree.agents, view.lineage.agents),
-            "operators": draw_operators(view),
+            "operators": draw_operators(view.operators),
             "drift": draw_drift(view),
             "front": draw_front(view),
             "matrix": draw_matrix(view),
@@ -71,42 +74,42 @@ def write_figures(view: ReportView | ComparisonView, folder: Path) -> Sequence[P
     return [folder / name for name in files]
 
 
-def draw_progress(view: ReportView) -> Mapping[str, Drawing]:
+def draw_progress(curve: Sequence[CurvePoint], seed_agent: TallyView, *, paid: bool) -> Mapping[str, Drawing]:
     """Draw the highest lower bound over evaluations, over spend (tokens if no money was paid), and over time."""
-    if not view.curve:
+    if not curve:
         return {}
-    seconds = view.curve[-1].seconds
+    seconds = curve[-1].seconds
     unit, name = (
         (3600, "hours") if seconds >= 10_800 else (60, "minutes") if seconds >= 180 else (1, "seconds")
     )
     spend: tuple[str, Scale] = ("tokens used", lambda point: point.tokens)
-    if view.spend.usd:
+    if paid:
         spend = "USD spent", lambda point: point.usd
     return {
-        "evaluations": _draw_curve(view, "evaluations", lambda point: point.evaluations),
-        "spend": _draw_curve(view, *spend),
-        "time": _draw_curve(view, f"{name} of wall time", lambda point: point.seconds / unit),
+        "evaluations": _draw_curve(curve, seed_agent, "evaluations", lambda point: point.evaluations),
+        "spend": _draw_curve(curve, seed_agent, *spend),
+        "time": _draw_curve(curve, seed_agent, f"{name} of wall time", lambda point: point.seconds / unit),
     }
 
 
-def _draw_curve(view: ReportView, name: str, x: Scale) -> Drawing:
+def _draw_curve(curve: Sequence[CurvePoint], seed_agent: TallyView, name: str, x: Scale) -> Drawing:
     drawing = Drawing(f"highest lower bound over {name}", WIDTH, HEIGHT)
-    axes = Axes(40, 30, WIDTH - 56, HEIGHT - 72, x(view.curve[-1]))
+    axes = Axes(40, 30, WIDTH - 56, HEIGHT - 72, x(curve[-1]))
     axes.draw(drawing, name)
     legend = [(40, "lower bound", "lower", 2.2), (136, "rate so far", "raw", 1.2)]
-    if view.seed_agent.own.n:
-        y = axes.y(view.seed_agent.own.rate)
+    if seed_agent.n:
+        y = axes.y(seed_agent.rate)
         drawing.line(axes.left, y, axes.left + axes.width, y, "seed", dash="2 3")
         legend.append((226, "seed's rate now", "seed", 1.0))
     for left, text, kind, width in legend:
         drawing.line(left, 11, left + 18, 11, kind, width, "2 3" if kind == "seed" else None)
         drawing.text(left + 23, 15, text, "soft" if kind == "raw" else f"{kind}text", 10.5)
-    rate = [(axes.x(x(point)), axes.y(point.rate)) for point in view.curve]
-    bound = [(axes.x(x(point)), axes.y(point.lower_bound)) for point in view.curve]
+    rate = [(axes.x(x(point)), axes.y(point.rate)) for point in curve]
+    bound = [(axes.x(x(point)), axes.y(point.lower_bound)) for point in curve]
     drawing.add("path", {"class": "raw", "d": stairs_path(rate), "stroke-width": 1.2})
     drawing.add("path", {"class": "lower", "d": stairs_path(bound), "stroke-width": 2.2})
     leader = None
-    for point, place in zip(view.curve, bound, strict=True):
+    for point, place in zip(curve, bound, strict=True):
         if point.agent != leader:
             rates = f"rate {point.rate:.0%}, lower bound {point.lower_bound:.0%}"
             tip = f"agent {point.agent} has the highest lower bound\n{fmt.short_number(x(point))} {name}\n{rates}"
@@ -140,9 +143,9 @@ def draw_holdout(view: ReportView) -> Drawing | None:
     return drawing
 
 
-def draw_operators(view: ReportView) -> Drawing | None:
+def draw_operators(operators: Sequence[OperatorView]) -> Drawing | None:
     """Draw the mean gain of each operator's children with its 95 % interval, in points."""
-    gains = [(line.operator, line.gain) for line in view.operators if line.gain]
+    gains = [(line.operator, line.gain) for line in operators if line.gain]
     if not gains:
         return None
     ends: list[float] = [abs(end) for _, gain in gains for end in (gain.mean, *(gain.interval or ()))]

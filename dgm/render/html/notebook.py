@@ -10,7 +10,7 @@ from html import escape
 from itertools import islice
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, RenderableType
 from rich.terminal_theme import TerminalTheme
 
 from dgm.render.html.figures import draw_comparison, draw_progress, draw_tree
@@ -68,7 +68,7 @@ def tree_html(view: TreeView) -> str:
 
 def report_html(view: ReportView) -> str:
     """Return the report of a run with its progress over evaluations."""
-    progress = draw_progress(view)
+    progress = draw_progress(view.curve, view.seed_agent.own, paid=bool(view.spend.usd))
     return _text_html(render_report(view)) + (_picture(progress["evaluations"]) if progress else "")
 
 
@@ -84,7 +84,8 @@ def table_html(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> str:
         f"<tr>{''.join(f'<td>{_cell(value)}</td>' for value in row)}</tr>" for row in islice(rows, ROWS)
     )
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return f'<div style="overflow-x:auto;white-space:nowrap">{table}</div><p>{len(rows)} rows, {len(columns)} columns</p>'
+    size = f"{len(rows)} rows, {len(columns)} columns"
+    return f'<div style="overflow-x:auto;white-space:nowrap">{table}</div><p>{size}</p>'
 
 
 def _cell(value: object) -> str:

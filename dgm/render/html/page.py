@@ -29,6 +29,7 @@ LONGEST = 1_000
 """Maximum characters of a line of a diff."""
 PRINTED = 120
 """Maximum lines of a diff that is always printed; a longer one is printed only if it was opened."""
+STYLES = ("palette.css", "figure.css", "page.css")
 ELEMENTS = {LineKind.ADDED: "ins", LineKind.REMOVED: "del", LineKind.HUNK: "b", LineKind.NOTE: "b"}
 MODES = ("new file", "deleted file", "old mode", "new mode")
 
@@ -56,8 +57,7 @@ def render_page(view: ReportView) -> bytes:
     environment.filters["line"] = one_line
     environment.filters["sentence"] = lambda text: f"{text[:1].upper()}{text[1:]}."
     environment.filters["utc"] = lambda at: time.strftime("%Y-%m-%d %H:%M", time.gmtime(at))
-    style = "".join(map(read_template, ("palette.css", "figure.css", "page.css")))
-    script = read_template("page.js")
+    style, script = _read_assets()
     room = min(DIFF_CHARS, DIFFS_CHARS // max(1, len(view.lineage.steps) - 1))
     command = f"dgm show {one_line(view.run, 100)}"
     page = environment.get_template("report.html").render(
@@ -67,21 +67,31 @@ def render_page(view: ReportView) -> bytes:
         bar=interval_bar,
         style=Markup(style),
         script=Markup(script),
-        policy=(
-            f"default-src 'none'; style-src '{_csp_hash(style)}'; script-src '{_csp_hash(script)}'; img-src data:; "
-            "base-uri 'none'; form-action 'none'"
-        ),
+        policy=content_policy(),
         models=models_text(view.models),
         going_on=view.state in LIVING,
-        progress=figures.draw_progress(view),
+        progress=figures.draw_progress(view.curve, view.seed_agent.own, paid=bool(view.spend.usd)),
         tree=figures.draw_tree(view.tree.agents, view.lineage.agents),
-        gains=figures.draw_operators(view),
+        gains=figures.draw_operators(view.operators),
         drift=figures.draw_drift(view),
         front=figures.draw_front(view),
         judged=JUDGED,
         excerpt=lambda step: excerpt_diff(step.patch, room, f"{command} {step.agent} --diff"),
     )
     return page.encode() + b"\n"
+
+
+def content_policy() -> str:
+    """Return the content security policy of the page, which names the hashes of its style and script."""
+    style, script = map(_csp_hash, _read_assets())
+    return (
+        f"default-src 'none'; style-src '{style}'; script-src '{script}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _read_assets() -> tuple[str, str]:
+    return "".join(map(read_template, STYLES)), read_template("page.js")
 
 
 def _csp_hash(text: str) -> str:

@@ -110,7 +110,7 @@ def test_of_a_large_tree_the_best_line_and_the_largest_clades_are_drawn(tmp_path
 def test_the_ticks_of_gains_are_round(hostile) -> None:
     gain = GainView(mean=0.05, interval=(-0.1145, 0.2291))
     lines = tuple(line.model_copy(update={"gain": gain}) for line in hostile.operators)
-    drawing = draw_operators(hostile.model_copy(update={"operators": lines}))
+    drawing = draw_operators(lines)
     assert drawing is not None
     middle = [text for _, attributes, text, _ in drawing.shapes if attributes.get("text-anchor") == "middle"]
     assert middle[:-1] == ["-20", "-10", "0", "+10", "+20"]

@@ -1,0 +1,33 @@
+"""``dgm serve``: runs as a page in a browser."""
+
+from dgm.cli.signals import print_line
+from dgm.render.safe import one_line
+from dgm.web.server import PORT
+from dgm.web.server import serve as serve_runs
+
+ADDRESS_CELLS = 2_000
+
+
+def serve(
+    target: str | None = None,
+    /,
+    *,
+    host: str = "127.0.0.1",
+    port: int = PORT,
+    open: bool = False,  # noqa: A002
+) -> int:
+    """Show runs as a read-only page in a browser, also while they grow, until Ctrl-C.
+
+    Other hosts can reach the page only if --host says so. The address then holds a token, which is asked for. Traffic
+    is not encrypted.
+
+    Args:
+        target: A run, or a folder with runs. Default: all in $DGM_ARCHIVE and ./archive.
+        host: Address to listen at; 0.0.0.0 for all of this machine.
+        port: Port to listen at; 0 for any that is free.
+        open: Open the page in a browser.
+    """
+    serve_runs(
+        target, host=host, port=port, open=open, on_ready=lambda url: print_line(one_line(url, ADDRESS_CELLS))
+    )
+    return 0

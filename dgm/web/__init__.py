@@ -1,0 +1,1 @@
+"""The page of ``dgm serve``: runs in a browser, read only."""

@@ -1,0 +1,70 @@
+"""From views to HTML: the templates' environment, in which every text is neutralised and escaped."""
+
+import time
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+from dgm.render import fmt
+from dgm.render.html.page import STYLES
+from dgm.render.html.svg import clean, interval_bar, read_template
+from dgm.render.safe import one_line
+
+TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+CUT_CHARS = 20_000
+"""Maximum characters of a text of an agent, a model or a test that a page shows."""
+
+
+def render(template: str, values: Mapping[str, Any]) -> bytes:
+    """Return a page."""
+    return environment().get_template(template).render(values).encode("utf-8", "replace")
+
+
+@cache
+def environment() -> Environment:
+    """Return the environment of all templates."""
+    made = Environment(
+        autoescape=True,
+        finalize=clean,
+        undefined=StrictUndefined,
+        loader=FunctionLoader(_read),
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals.update(fmt=fmt, bar=interval_bar, now=time.time)
+    made.filters.update(line=one_line, part=encode_part, cut=cut, number="{:,}".format)
+    return made
+
+
+@cache
+def static_files() -> Mapping[str, tuple[bytes, str]]:
+    """Return name → content and type of each script and style; nothing else is served as a file."""
+    folder = files("dgm.web").joinpath("static")
+    names = {
+        path.name: path.read_bytes()
+        for path in folder.iterdir()
+        if path.name[path.name.rfind(".") :] in TYPES
+    }
+    names["report.css"] = "".join(map(read_template, STYLES)).encode()
+    return {name: (data, TYPES[name[name.rfind(".") :]]) for name, data in names.items()}
+
+
+def encode_part(text: str) -> str:
+    """Return a text as one part of a path."""
+    return quote(str(text).encode("utf-8", "replace"), safe="")
+
+
+def cut(text: str, most: int = CUT_CHARS) -> str:
+    """Return a text without its middle if it is long."""
+    if len(text) <= most:
+        return text
+    head, tail = most * 3 // 4, most // 4
+    return f"{text[:head]}\n… {len(text) - most:,} characters left out …\n{text[-tail:]}"
+
+
+def _read(name: str) -> str:
+    return files("dgm.web").joinpath("templates", name).read_text(encoding="utf-8")
