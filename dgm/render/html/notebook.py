@@ -94,10 +94,16 @@ def _cell(value: object) -> str:
 
 
 def _text_html(text: RenderableType) -> str:
+    # In Jupyter rich would display what is printed.
     console = Console(
-        record=True, file=io.StringIO(), width=WIDTH, force_terminal=True, color_system="standard"
+        record=True,
+        file=io.StringIO(),
+        width=WIDTH,
+        force_terminal=True,
+        force_jupyter=False,
+        color_system="standard",
     )
-    console.print(Group(text), soft_wrap=False)
+    console.print(text)
     return clean(console.export_html(theme=_THEME, code_format=_PRE, inline_styles=True))
 
 
