@@ -35,6 +35,7 @@ from dgm.views.events import EventView, Level
 from dgm.views.report import ReportView, read_operators, read_spend
 from dgm.views.tasks import AgentTaskView, TaskView, TranscriptView
 from dgm.views.values import SpendView, TallyView
+from dgm.web import matrix, tree
 from dgm.web.shared import RunSource
 
 ROWS = 100
@@ -305,6 +306,8 @@ def _indent(arguments: str) -> str:
 
 PAGES: Sequence[Page] = (
     Page("", "overview.html", load_overview, "Overview"),
+    Page("tree", "tree.html", tree.load_page, "Tree"),
+    Page("matrix", "matrix.html", matrix.load_page, "Tasks × agents"),
     Page("agents", "agents.html", load_agents, "Agents", ("from", "sort", "words")),
     Page("agents/{agent}", "agent.html", load_agent),
     Page("agents/{agent}/diff", "diff.html", load_diff, query=("other",)),
@@ -316,4 +319,11 @@ PAGES: Sequence[Page] = (
     Page("spend", "spend.html", load_spend, "Spend"),
     Page("events", "events.html", load_events, "Events", ("before", "all")),
 )
-DATA: Sequence[Data] = (Data("report", load_report, tab="Report", media_type="text/html"),)
+DATA: Sequence[Data] = (
+    Data("report", load_report, tab="Report", media_type="text/html"),
+    Data("data/tree.json", tree.load_tree, ("since",)),
+    Data("data/row.json", tree.load_row, ("agent",)),
+    Data("data/search.json", tree.load_matches, ("words",)),
+    Data("data/tasks.json", matrix.load_tasks),
+    Data("data/cells.json", matrix.load_cells, ("agents",)),
+)
