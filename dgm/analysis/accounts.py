@@ -4,7 +4,7 @@ Failed and stillborn work is included. Every model call of a run belongs to exac
 the accounts add up to the run's spend, up to the last event that the run's tree has read.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
@@ -274,7 +274,8 @@ def operators_of(run: Run, *, timed: bool = True) -> Sequence[OperatorLine]:
             case AgentBorn(action, child, outcome) if action in of:
                 of[action].born += 1
                 of[action].promises += tree.promises(child)
-                _add_gain(of[action], tree, child, tallies)
+                gain = gain_of(tree, child, tallies.__getitem__)
+                of[action].gains += [] if gain is None else [gain]
                 _add_time(of[action], run, outcome.cost, timed)
             case AgentStillborn(action, outcome) if action in of:
                 dead = of[action].stillborn
@@ -325,9 +326,16 @@ def _add_time(line: OperatorLine, run: Run, cost: Cost, timed: bool) -> None:
         stage.seconds += took.seconds
 
 
-def _add_gain(line: OperatorLine, tree: Tree, child: AgentId, tallies: Sequence[Tally]) -> None:
-    tally = tallies[child]
-    parents = [tallies[parent] for parent in tree.agents[child].parents]
-    rates = [each.rate for each in parents if each.n]
-    if tally.n >= max(1, min(JUDGED, len(tree.active))) and rates:
-        line.gains.append(tally.rate - max(rates))
+def gain_of(tree: Tree, child: AgentId, tally_of: Callable[[AgentId], Tally]) -> float | None:
+    """Return an agent's rate minus the best rate of its parents; None if it is not judged (``OperatorLine.gains``).
+
+    Args:
+        tree: the run.
+        child: the agent.
+        tally_of: returns the comparable tally of an agent.
+    """
+    tally = tally_of(child)
+    rates = [parent.rate for parent in map(tally_of, tree.agents[child].parents) if parent.n]
+    if tally.n < max(1, min(JUDGED, len(tree.active))) or not rates:
+        return None
+    return tally.rate - max(rates)
