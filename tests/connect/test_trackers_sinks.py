@@ -93,10 +93,8 @@ def test_mlflow_has_each_point_once(folder, mlflow_uri) -> None:
     assert run.data.params["model"] == '"openai/x"'
     assert run.info.status == "FINISHED"
     assert [file.path for file in client.list_artifacts(run.info.run_id, "best")]
-    record_property("killed", killed)
-    print(
-        f"mlflow {mlflow_uri.partition(':')[0]}: {len(points)} points, killed {killed} times, none twice, none missing"
-    )
+    store = mlflow_uri.partition(":")[0]
+    print(f"mlflow {store}: {len(points)} points, killed {killed} times, none twice, none missing")
     assert killed
 
 
