@@ -4,7 +4,7 @@ Failed and stillborn work is included. Every model call of a run belongs to exac
 the accounts add up to the run's spend, up to the last event that the run's tree has read.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
@@ -145,13 +145,21 @@ def read_usage(
     run: Run, actions: Sequence[ActionId] | None = None
 ) -> Mapping[ActionId, Mapping[RoleAndModel, Usage]]:
     """Return the usage of actions over all their tries; those without calls are left out. None: all actions."""
-    wanted = None if actions is None else frozenset(actions)
     usage: dict[ActionId, dict[RoleAndModel, Usage]] = {}
-    for event in run.store.events(ModelCalled, CallBooked, until=run.tree.seq):
-        if wanted is None or event.action in wanted:
-            by, who = usage.setdefault(event.action, {}), (event.role, event.model)
-            by[who] = by.get(who, Usage()) + event.usage
+    for event in _read_calls(run, actions):
+        by, who = usage.setdefault(event.action, {}), (event.role, event.model)
+        by[who] = by.get(who, Usage()) + event.usage
     return usage
+
+
+def _read_calls(run: Run, actions: Sequence[ActionId] | None) -> Iterator[ModelCalled | CallBooked]:
+    if actions is None:
+        yield from run.store.events(ModelCalled, CallBooked, until=run.tree.seq)
+        return
+    for action in dict.fromkeys(actions):
+        for item in run.store.events_of_action(action):
+            if isinstance(item.event, ModelCalled | CallBooked) and item.seq <= run.tree.seq:
+                yield item.event
 
 
 VETTING = "vetting"
@@ -266,7 +274,8 @@ def operators_of(run: Run, *, timed: bool = True) -> Sequence[OperatorLine]:
             case AgentBorn(action, child, outcome) if action in of:
                 of[action].born += 1
                 of[action].promises += tree.promises(child)
-                _add_gain(of[action], tree, child, tallies)
+                gain = gain_of(tree, child, tallies.__getitem__)
+                of[action].gains += [] if gain is None else [gain]
                 _add_time(of[action], run, outcome.cost, timed)
             case AgentStillborn(action, outcome) if action in of:
                 dead = of[action].stillborn
@@ -317,9 +326,16 @@ def _add_time(line: OperatorLine, run: Run, cost: Cost, timed: bool) -> None:
         stage.seconds += took.seconds
 
 
-def _add_gain(line: OperatorLine, tree: Tree, child: AgentId, tallies: Sequence[Tally]) -> None:
-    tally = tallies[child]
-    parents = [tallies[parent] for parent in tree.agents[child].parents]
-    rates = [each.rate for each in parents if each.n]
-    if tally.n >= max(1, min(JUDGED, len(tree.active))) and rates:
-        line.gains.append(tally.rate - max(rates))
+def gain_of(tree: Tree, child: AgentId, tally_of: Callable[[AgentId], Tally]) -> float | None:
+    """Return an agent's rate minus the best rate of its parents; None if it is not judged (``OperatorLine.gains``).
+
+    Args:
+        tree: the run.
+        child: the agent.
+        tally_of: returns the comparable tally of an agent.
+    """
+    tally = tally_of(child)
+    rates = [parent.rate for parent in map(tally_of, tree.agents[child].parents) if parent.n]
+    if tally.n < max(1, min(JUDGED, len(tree.active))) or not rates:
+        return None
+    return tally.rate - max(rates)

@@ -44,6 +44,11 @@ class RunAgent:
         """
         return AgentView.load(self.run, self.agent)
 
+    def _repr_html_(self) -> str:
+        from dgm.render.html.notebook import agent_html
+
+        return agent_html(self.view)
+
     @property
     def lineage(self) -> LineageView:
         """The steps from the seed to this agent, the seed first, each with its patch against its parent."""

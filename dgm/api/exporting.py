@@ -1,7 +1,7 @@
 """A run, or an agent of it, in forms that other programs read.
 
 The ending of the target decides what is written, or a word for what an ending leaves open. An address such as
-``harbor:FOLDER`` names another program's format (``FORMATS``).
+``harbor:FOLDER`` names another program's format (``FORMATS``), and ``mlflow:`` a sink (``dgm.sinks``).
 """
 
 import os
@@ -28,6 +28,8 @@ from dgm.exports.provenance import new_documents
 from dgm.exports.scrub import LocalIdentity
 from dgm.exports.tables import EVALUATIONS, SPEND, write_table
 from dgm.exports.trajectories import write_trajectories
+from dgm.sinks.companion import deliver_once
+from dgm.sinks.sink import hide_address, is_sink, list_schemes, resolve_address
 from dgm.views.probes import AgentProbesView
 
 
@@ -46,6 +48,8 @@ class Content(StrEnum):
     HUGGING_FACE = "hf"
     INSPECT = "inspect"
     HARBOR = "harbor"
+    POINTS = "points"
+    """Curves, parameters, spans and the best agent, for a sink."""
 
 
 _TABLES = (Content.EVALUATIONS, Content.SPEND)
@@ -126,8 +130,8 @@ def export(
 
     The ending of TARGET decides: .dgm packs the run to share it; .csv and .parquet hold evaluations or spend; .graphml
     the genealogy; .jsonl an agent's predictions for SWE-bench; .patch its changes for git am. A folder gets an agent's
-    source with its history, or the unpacked run of a .dgm. SCHEME:FOLDER writes what another program reads. Nothing is
-    overwritten.
+    source with its history, or the unpacked run of a .dgm. SCHEME:FOLDER writes what another program reads; mlflow:,
+    wandb:, tensorboard: and otlp: get what they do not have yet. Nothing is overwritten.
 
     Args:
         run: Name, folder or .dgm file of the run.
@@ -147,7 +151,9 @@ def export(
     if path is None or isinstance(path, int):
         raise UserError("name the new file or folder, for example best/ or spend.csv")
     file = locate_run(str(run))
-    if address := _ADDRESS.fullmatch(str(path)):
+    if address := _ADDRESS.fullmatch(resolve_address(str(path), "target")):
+        if address["scheme"] not in FORMATS and is_sink(address["scheme"]):
+            return _send_points(run, address[0], agent if target is not None else what)
         if what is not None:
             raise UserError(f"{path}: the address says what is written; leave this out", argument="what")
         other = find_format(address["scheme"])
@@ -168,6 +174,14 @@ def export(
         )
 
 
+def _send_points(run: str | Path, address: str, part: object) -> Exported:
+    if part is not None:
+        raise UserError(f"{hide_address(address)} gets the whole run; leave out {part!r}")
+    folder = find_run(str(run))
+    counts = {"points": deliver_once(folder, address)}
+    return Exported(run=folder.name, what=Content.POINTS, target=hide_address(address), counts=counts)
+
+
 def find_format(scheme: str) -> FolderFormat:
     """Return the format that an address's scheme names.
 
@@ -175,7 +189,7 @@ def find_format(scheme: str) -> FolderFormat:
         UserError: there is none.
     """
     if scheme not in FORMATS:
-        known = ", ".join(f"{name}:" for name in FORMATS)
+        known = ", ".join(f"{name}:" for name in sorted([*FORMATS, *list_schemes()]))
         raise UserError(f"unknown address '{scheme}:'; known: {known}; a file of that name is ./{scheme}:…")
     return FORMATS[scheme]
 

@@ -20,6 +20,11 @@ class Records:
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
         return (dict(zip(self.columns, row, strict=True)) for row in self.rows)
 
+    def _repr_html_(self) -> str:
+        from dgm.render.html.notebook import table_html
+
+        return table_html(self.columns, self.rows)
+
     def to_pandas(self) -> Any:  # noqa: ANN401  (a pandas.DataFrame)
         """Return a data frame; needs pandas.
 

@@ -17,6 +17,30 @@ from dgm.views.comparison import ComparisonView, find_runs
 from dgm.views.report import EndingView, ReportView
 
 
+class DrawnReport(ReportView):
+    """A report that a notebook displays with its figure."""
+
+    def __repr__(self) -> str:
+        return f"<report on run {self.run}: {self.headline}>"
+
+    def _repr_html_(self) -> str:
+        from dgm.render.html.notebook import report_html
+
+        return report_html(self)
+
+
+class DrawnComparison(ComparisonView):
+    """A comparison that a notebook displays with its figure."""
+
+    def __repr__(self) -> str:
+        return f"<comparison of {len(self.runs)} runs>"
+
+    def _repr_html_(self) -> str:
+        from dgm.render.html.notebook import comparison_html
+
+        return comparison_html(self)
+
+
 class OpenRun(Protocol):
     """A run that is open, such as ``dgm.open`` returns."""
 
@@ -88,7 +112,7 @@ def report(
             raise UserError("holdout evaluations are performed for one run at a time", argument="holdout")
         if page:
             raise UserError("the page is about one run; a comparison has figures", argument="html")
-        view = ComparisonView.load(folders, group_by)
+        view = DrawnComparison.model_construct(**dict(ComparisonView.load(folders, group_by)))
     elif group_by is not None:
         raise UserError("groups several runs, and this is one", argument="group_by")
     elif not performs:
@@ -128,7 +152,7 @@ def _write_files(
 def _report_one(folder: Path, ending: Ending | None = None) -> ReportView:
     with Run.open(folder) as run:
         check_is_search(run)
-        view = ReportView.load(run)
+        view = DrawnReport.load(run)
     if ending is None or ending.reason is Reason.NOTHING_LEFT:
         return view
     return view.model_copy(update={"ending": EndingView(reason=ending.reason.value, message=ending.message)})

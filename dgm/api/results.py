@@ -25,6 +25,18 @@ from dgm.views.run import RunView
 from dgm.views.run_list import RunListView
 
 
+class DrawnTree(TreeView):
+    """A tree that a notebook draws."""
+
+    def __repr__(self) -> str:
+        return f"<tree of run {self.run}: {len(self.agents)} agents>"
+
+    def _repr_html_(self) -> str:
+        from dgm.render.html.notebook import tree_html
+
+        return tree_html(self)
+
+
 class Results:
     """A run that is read; another process may write it meanwhile, and each question is answered from its log of now."""
 
@@ -98,8 +110,8 @@ class Results:
 
     @property
     def tree(self) -> TreeView:
-        """All agents with their tallies, as ``dgm show RUN --json`` prints them."""
-        return TreeView.load(self.run)
+        """All agents with their tallies, as ``dgm show RUN --json`` prints them; a notebook draws them."""
+        return DrawnTree.load(self.run)
 
     @property
     def agent_table(self) -> Records:
@@ -234,6 +246,11 @@ class Results:
     def __repr__(self) -> str:
         tree = self.run.tree
         return f"<run {self.name}: {self.state}, {len(tree.agents)} agents, {tree.evaluations} evaluations>"
+
+    def _repr_html_(self) -> str:
+        from dgm.render.html.notebook import run_html
+
+        return run_html(self.view)
 
     def _records(self, table: ExportTable) -> Records:
         rows: list[tuple[Cell, ...]] = list(table.rows(self.run))

@@ -24,6 +24,7 @@ from dgm.models.scripted import Script
 from dgm.protocols import Benchmark, Operator
 from dgm.sandboxes.engine_address import use_engine
 from dgm.search.start import SETTABLE, settings_of
+from dgm.sinks.companion import start_companion
 from dgm.views.plan import PlanView
 
 LIMITS = ("evaluations", "agents", "usd", "tokens", "hours", "until_score", "patience")
@@ -41,6 +42,8 @@ class Evolution(Results):
         budget: arguments.Budget | None = None,
         settings: SettingValues | None = None,
         regrade: bool = False,
+        sink: Sequence[str] | str | None = None,
+        notify: Sequence[str] | str | None = None,
         objects: Sequence[object] = (),
         allow_paid: bool = False,
         on_event: OnEvent | None = None,
@@ -57,6 +60,8 @@ class Evolution(Results):
             settings: budget.*, models.*, providers.*, limits.*, scale.*, workers, sandbox, or the new path of
                 the benchmark.
             regrade: Repeat evaluations of agents whose model was refused.
+            sink: Send curves of this session to mlflow:…, wandb:…, tensorboard:FOLDER or otlp:….
+            notify: Send the events of this session to an address of apprise, such as ntfy://TOPIC.
             objects: the policy and operators that were passed to ``evolve``, if the run could not record their values.
             allow_paid: whether the model ``auto`` may be one that costs money.
             on_event: is called with each event of the search, model calls left out, once it is on disk.
@@ -75,16 +80,23 @@ class Evolution(Results):
         others, engine = split_engine(settings)
         limits = {"budget.usd": max_usd, "budget.evaluations": max_evaluations}
         limits |= budget.settings() if budget else {}
-        changes = resolve(None, others, limits).model_dump(mode="json", exclude_unset=True)
+        resolved = resolve(None, others, {**limits, **settings_of_receivers(sink, notify)})
+        changes = resolved.model_dump(mode="json", exclude_unset=True)
         check_unpacked(self.folder)
 
         async def perform() -> Ending:
-            with use_engine(engine), Run.open(self.folder, write=True) as opened:
+            with (
+                use_engine(engine),
+                start_companion(resolved) as name_run,
+                Run.open(self.folder, write=True) as opened,
+            ):
                 launch.check_is_search(opened)
+                before = opened.tree.seq
                 new_limits = changes.pop("budget", {})
                 new = _change_settings(settings_of(opened), changes)
                 new_budget = change_budget(assemble.budget_of(opened, new), new_limits)
                 prepared = await launch.prepare_again(opened, new, new_budget, watcher, regrade=regrade)
+                name_run(opened, before)
                 return await launch.perform(opened, prepared, watcher)
 
         return Evolution.open(self.folder, run_session(perform, watcher))
@@ -107,6 +119,8 @@ def evolve(
     seed: int | None = None,
     sandbox: str | None = None,
     settings: SettingValues | None = None,
+    sink: Sequence[str] | str | None = None,
+    notify: Sequence[str] | str | None = None,
     allow_paid: bool = False,
     on_event: OnEvent | None = None,
     watcher: Watcher | None = None,
@@ -131,6 +145,8 @@ def evolve(
         seed: Random seed [default: 0].
         sandbox: auto, docker or bubblewrap.
         settings: Any setting, such as budget.hours=8.
+        sink: Send curves to mlflow:…, wandb:…, tensorboard:FOLDER or otlp:….
+        notify: Send events to an address of apprise, such as ntfy://TOPIC.
         allow_paid: whether the model ``auto`` may be one that costs money.
         on_event: is called with each event of the search, model calls left out, once it is on disk.
         watcher: is informed and asked; replaces ``allow_paid`` and ``on_event``.
@@ -150,14 +166,16 @@ def evolve(
         **settings_of_arguments(
             agent, benchmark, model, policy, operators, max_usd, max_evaluations, workers, seed
         ),
+        **settings_of_receivers(sink, notify),
     }
     chosen = _choose_settings(file, others, values, preset)
     folder = launch.new_folder(name)
 
     async def perform() -> Ending:
-        with use_engine(engine):
+        with use_engine(engine), start_companion(chosen) as name_run:
             prepared = await launch.prepare(chosen, watcher)
             with launch.create(folder, prepared) as run:
+                name_run(run, 0)
                 watcher.created(run, prepared.settings)
                 return await launch.perform(run, prepared, watcher)
 
@@ -250,6 +268,14 @@ def settings_of_arguments(
         "policy.name": name_of("policies", policy),
     }
     return {key: value for key, value in values.items() if value is not None}
+
+
+def settings_of_receivers(
+    sink: Sequence[str] | str | None, notify: Sequence[str] | str | None
+) -> Mapping[str, Any]:
+    """Return the settings that the receivers of a session stand for, by dotted name."""
+    addresses = {"sinks.to": sink, "notify.to": notify}
+    return {key: [to] if isinstance(to, str) else [*to] for key, to in addresses.items() if to is not None}
 
 
 def change_budget(before: Budget, limits: Mapping[str, Any]) -> Budget:

@@ -11,6 +11,7 @@ from dgm.render.safe import one_line
 from dgm.views.probes import ProbeState
 
 _NOUNS = {
+    "points": "point",
     "rows": "row",
     "files": "file",
     "agents": "agent",

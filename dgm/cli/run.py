@@ -43,7 +43,12 @@ EXIT = {
     Reason.ENDLESS: USAGE,
 }
 YES = make_flag("yes", "Skip the cost confirmation.")
-AGENTS = Annotated[list[str] | None, Parameter(name=("--agent", "--seed-agent"))]
+REPEATED = {
+    "agent": Annotated[list[str] | None, Parameter(name=("--agent", "--seed-agent"))],
+    "sink": Annotated[list[str] | None, Parameter(metavar="ADDRESS")],
+    "notify": Annotated[list[str] | None, Parameter(metavar="URL")],
+}
+"""Parameter that takes one text or several → the option that may be repeated."""
 RUN = inspect.Parameter(
     "run",
     inspect.Parameter.POSITIONAL_ONLY,
@@ -79,7 +84,7 @@ def _command(
 ) -> Callable[..., int]:
     """Give a function the parameters and the help of a function of the Python API, and further parameters."""
     *options, trust, json = derive_parameters(source, trust=True, omit=omit)
-    options = [each.replace(annotation=AGENTS) if each.name == "agent" else each for each in options]
+    options = [each.replace(annotation=REPEATED.get(each.name, each.annotation)) for each in options]
     parameters = sorted([*options, *extra, trust, json], key=lambda parameter: parameter.kind)
     function.__doc__ = source.__doc__
     function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

@@ -23,6 +23,8 @@ ARGUMENTS = {
     "policy.name": "policy",
     "budget.usd": "max_usd",
     "budget.evaluations": "max_evaluations",
+    "sinks.to": "sink",
+    "notify.to": "notify",
 }
 """Setting → parameter of ``dgm.evolve`` that gives it, if it has another name."""
 
@@ -414,8 +416,14 @@ def _absolute(text: str, folder: Path) -> str:
     return str(folder.absolute() / Path(text).expanduser())
 
 
+def _sink(value: str, folder: Path) -> str:
+    scheme, _, rest = value.partition(":")
+    return f"{scheme}:{_absolute(rest, folder)}" if scheme == "tensorboard" and rest else value
+
+
 _PLACES: Mapping[str, Callable[[str, Path], str]] = {
     "benchmark": _benchmark,
     "seed_agent": _seed_agent,
     "benchmarks.swebench.subset": _subset,
+    "sinks.to": _sink,
 }

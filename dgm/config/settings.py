@@ -511,6 +511,29 @@ class ObjectiveSettings(Section):
     to 1. An agent can flatter it."""
 
 
+class SinksSettings(Section):
+    """Programs that follow a search. They hold for one session; no run records them."""
+
+    to: tuple[str, ...] = ()
+    """Addresses of trackers: ``mlflow:…``, ``wandb:…``, ``tensorboard:FOLDER``, ``otlp:…``; ``env:NAME`` is read from
+    the environment (``docs/connect.md``)."""
+
+
+NoticeKind = Literal["end", "pause", "continue", "budget", "best", "certified", "interrupted"]
+
+
+class NotifySettings(Section):
+    """Notifications of a search. They hold for one session; no run records them."""
+
+    to: tuple[str, ...] = ()
+    """Addresses that ``apprise`` knows, such as ``ntfy://TOPIC``; ``env:NAME`` is read from the environment
+    (``docs/watch.md``)."""
+    on_event: str | None = None
+    """Command that is run at each event, without a shell; it reads the event as JSON."""
+    events: tuple[NoticeKind, ...] = get_args(NoticeKind)
+    """Events that are notified."""
+
+
 class Settings(Section):
     """Everything that decides what a run does."""
 
@@ -548,6 +571,9 @@ class Settings(Section):
     promotion: PromotionSettings = PromotionSettings()
     curriculum: CurriculumSettings = CurriculumSettings()
     objective: ObjectiveSettings = ObjectiveSettings()
+    # Excluded: addresses may hold tokens, and a run is recorded and published without them.
+    sinks: SinksSettings = Field(default=SinksSettings(), exclude=True)
+    notify: NotifySettings = Field(default=NotifySettings(), exclude=True)
 
     @field_validator("seed_agent")
     @classmethod

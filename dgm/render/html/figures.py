@@ -59,7 +59,7 @@ def write_figures(view: ReportView | ComparisonView, folder: Path) -> Sequence[P
         drawings = {
             "holdout": draw_holdout(view),
             **progress,
-            "tree": draw_tree(view),
+            "tree": draw_tree(view.tree.agents, view.lineage.agents),
             "operators": draw_operators(view.operators),
             "drift": draw_drift(view),
             "front": draw_front(view),
@@ -327,10 +327,15 @@ class _TreeScale(NamedTuple):
         return f"c{min(SHADES - 1, max(0, int(share * SHADES)))}" if agent.clade.n else "none"
 
 
-def draw_tree(view: ReportView) -> Drawing:
-    """Draw the tree: depth to the right, a clade's verdicts as area, its rate (CMP) as shade, the best line thick."""
-    agents = {agent.agent: agent for agent in view.tree.agents}
-    rows, line = _place_rows(agents), view.lineage.agents
+def draw_tree(members: Sequence[AgentRow], line: Sequence[int]) -> Drawing:
+    """Draw the tree: depth to the right, a clade's verdicts as area, its rate (CMP) as shade, the best line thick.
+
+    Args:
+        members: the agents to draw, parents first, each with its parents.
+        line: the best agent's line, the seed first.
+    """
+    agents = {agent.agent: agent for agent in members}
+    rows = _place_rows(agents)
     depth, leaves = max(agent.depth for agent in agents.values()), max(rows.values())
     step = min(STEP, (TREE_WIDTH - 2 * MARGIN - 20) / max(1, depth))
     row = min(ROW, TALLEST / max(1, leaves))

@@ -71,7 +71,7 @@ def render_page(view: ReportView) -> bytes:
         models=models_text(view.models),
         going_on=view.state in LIVING,
         progress=figures.draw_progress(view.curve, view.seed_agent.own, paid=bool(view.spend.usd)),
-        tree=figures.draw_tree(view),
+        tree=figures.draw_tree(view.tree.agents, view.lineage.agents),
         gains=figures.draw_operators(view.operators),
         drift=figures.draw_drift(view),
         front=figures.draw_front(view),

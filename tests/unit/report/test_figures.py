@@ -54,7 +54,7 @@ def test_a_run_without_verdicts_has_a_tree_and_a_matrix_only(tmp_path) -> None:
 
 @pytest.mark.starts_processes
 def test_every_agent_is_in_the_tree(hostile) -> None:
-    root = ElementTree.fromstring(draw_tree(hostile).file())
+    root = ElementTree.fromstring(draw_tree(hostile.tree.agents, hostile.lineage.agents).file())
     titles = [title.text or "" for title in root.iter(f"{SVG}title")]
     for agent in hostile.tree.agents:
         assert sum(title.startswith(f"agent {agent.agent}: ") for title in titles) == 1 + agent.best
@@ -64,7 +64,8 @@ def test_every_agent_is_in_the_tree(hostile) -> None:
 
 @pytest.mark.starts_processes
 def test_a_larger_clade_has_a_larger_mark(paid) -> None:
-    root = ElementTree.fromstring(draw_tree(ReportView.load(paid.run)).file())
+    view = ReportView.load(paid.run)
+    root = ElementTree.fromstring(draw_tree(view.tree.agents, view.lineage.agents).file())
     radius = {}
     for mark in root.iter(f"{SVG}circle"):
         title = mark.find(f"{SVG}title")

@@ -1,0 +1,81 @@
+import pytest
+
+from dgm.analysis.accounts import operators_of
+from dgm.analysis.agents import best_of
+from dgm.archive.events import VerdictWithdrawn
+from dgm.archive.run import Run
+from dgm.domain import AgentId, Evaluate, Verdict
+from dgm.sinks.feed import Feed, read_parameters
+from dgm.stats import lower_bound
+from tests.support.runs.growing import Growing
+
+
+@pytest.fixture
+def folder(tmp_path):
+    growing = Growing(tmp_path / "run")
+    growing.graded(0, 0, good=True)
+    growing.graded(0, 1, good=False)
+    growing.born(0)
+    for task in range(6):
+        growing.graded(1, task, good=task != 1)
+    growing.run.close()
+    return tmp_path / "run"
+
+
+def points_of(run: Run):
+    feed = Feed(run)
+    return [point for _ in feed.advance() if (point := feed.point())]
+
+
+def test_each_graded_evaluation_is_a_point(folder) -> None:
+    with Run.open(folder) as run:
+        points = points_of(run)
+        assert [point.step for point in points] == [*range(1, 9)]
+        assert points[0].values["best/rate"] == 1.0
+        last = points[-1].values
+        assert last["best/agent"] == best_of(run)
+        assert last["best/lower_bound"] == lower_bound(run.tree.own(best_of(run)))
+        assert (last["agents"], last["evaluations/resolved"], last["evaluations/unresolved"]) == (2, 6, 2)
+
+
+def test_points_are_a_function_of_the_prefix_of_the_log(folder) -> None:
+    with Run.open(folder) as run:
+        whole, feed, points = points_of(run), Feed(run), []
+        for recorded in run.store.read():
+            feed.fold(recorded)
+            if point := feed.point():
+                points.append(point)
+                assert points == whole[: len(points)]
+    growing = Growing.__new__(Growing)
+    with Run.open(folder, write=True) as run:
+        growing.run = run
+        growing.graded(0, 2, good=True)
+    with Run.open(folder) as run:
+        assert points_of(run)[:-1] == whole
+
+
+def test_the_gain_of_an_operator_is_that_of_the_report(folder) -> None:
+    with Run.open(folder) as run:
+        (line,) = operators_of(run)
+        assert line.gain is not None
+        assert points_of(run)[-1].values["gain/self-edit"] == pytest.approx(line.gain.mean)
+
+
+def test_a_withdrawn_verdict_keeps_its_step(folder) -> None:
+    growing = Growing.__new__(Growing)
+    with Run.open(folder, write=True) as run:
+        growing.run = run
+        graded = run.store.graded(AgentId(1))[0]
+        what = Evaluate(AgentId(1), graded.event.outcome.task)
+        run.append(VerdictWithdrawn(graded.event.action, graded.seq, what, Verdict.RESOLVED, "refused"))
+        growing.graded(0, 3, good=True)
+    with Run.open(folder) as run:
+        last = points_of(run)[-1]
+        assert (last.step, last.values["evaluations/resolved"]) == (9, 6)
+
+
+def test_parameters_hold_settings_without_addresses_of_receivers(folder) -> None:
+    with Run.open(folder) as run:
+        parameters = read_parameters(run)
+    assert parameters.values["model"] == '"offline"'
+    assert not [name for name in parameters.values if name.startswith(("sinks", "notify"))]
