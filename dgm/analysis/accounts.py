@@ -4,7 +4,7 @@ Failed and stillborn work is included. Every model call of a run belongs to exac
 the accounts add up to the run's spend, up to the last event that the run's tree has read.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
@@ -145,13 +145,21 @@ def read_usage(
     run: Run, actions: Sequence[ActionId] | None = None
 ) -> Mapping[ActionId, Mapping[RoleAndModel, Usage]]:
     """Return the usage of actions over all their tries; those without calls are left out. None: all actions."""
-    wanted = None if actions is None else frozenset(actions)
     usage: dict[ActionId, dict[RoleAndModel, Usage]] = {}
-    for event in run.store.events(ModelCalled, CallBooked, until=run.tree.seq):
-        if wanted is None or event.action in wanted:
-            by, who = usage.setdefault(event.action, {}), (event.role, event.model)
-            by[who] = by.get(who, Usage()) + event.usage
+    for event in _read_calls(run, actions):
+        by, who = usage.setdefault(event.action, {}), (event.role, event.model)
+        by[who] = by.get(who, Usage()) + event.usage
     return usage
+
+
+def _read_calls(run: Run, actions: Sequence[ActionId] | None) -> Iterator[ModelCalled | CallBooked]:
+    if actions is None:
+        yield from run.store.events(ModelCalled, CallBooked, until=run.tree.seq)
+        return
+    for action in dict.fromkeys(actions):
+        for item in run.store.events_of_action(action):
+            if isinstance(item.event, ModelCalled | CallBooked) and item.seq <= run.tree.seq:
+                yield item.event
 
 
 VETTING = "vetting"

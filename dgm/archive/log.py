@@ -288,10 +288,10 @@ class Log:
             until: number of an event; verdicts withdrawn by then are left out.
         """
         withdrawn = self.withdrawn(until)
-        # The index ``graded_once`` has the agents' verdicts.
+        # The index ``graded_once`` has the agents' verdicts; SQLite takes another one if that saves the sorting.
         verdicts = "kind = 'task_graded' AND json_extract(body, '$.outcome.verdict') <> 'invalid'"
-        items = self.select(f"{verdicts} AND json_extract(body, '$.outcome.agent') = ?", (agent,))
-        return [item for item in items if item.seq not in withdrawn]
+        sql = f"{_COLUMNS} WHERE {verdicts} AND json_extract(body, '$.outcome.agent') = ? ORDER BY +seq"
+        return [item for item in map(self._decode, self.query(sql, (agent,))) if item.seq not in withdrawn]
 
     def withdrawals(self, until: int = sys.maxsize) -> Sequence[VerdictWithdrawn]:
         """Return the verdicts that were withdrawn by event number ``until``, in order."""

@@ -5,6 +5,7 @@ A further attempt at a task is a further epoch of its sample. All texts are clea
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
@@ -76,16 +77,12 @@ def write_logs(run: Run, agent: Agent | None, target: Path, identity: LocalIdent
             newest = {(item.task, item.attempt): (action, item) for action, item in group}
             record = _log_record(run, run.tree.agents[number], list(newest.values()))
             log = EvalLog.model_validate(json.loads(scrubber.clean(dump_json(record))))
-            write_eval_log(log, str(draft / _file_name(log.eval.created, log.eval.task, number)), "eval")
+            # A name as Inspect gives its logs: time, task and id.
+            parts = (log.eval.created, log.eval.task[:80], f"agent-{number}")
+            write_eval_log(log, draft / f"{'_'.join(_UNNAMEABLE.sub('-', part) for part in parts)}.eval")
             counts["logs"] += 1
             counts["samples"] += len(newest)
     return counts
-
-
-def _file_name(created: str, task: str, agent: int) -> str:
-    """Return a name as Inspect gives its logs: time, task and id."""
-    time = created.replace(":", "-").replace("+", "-")
-    return f"{time}_{_UNNAMEABLE.sub('-', task)[:80]}_agent-{agent}.eval"
 
 
 def _log_record(run: Run, agent: Agent, evaluations: Sequence[tuple[ActionId, Evaluation]]) -> Json:
@@ -93,15 +90,16 @@ def _log_record(run: Run, agent: Agent, evaluations: Sequence[tuple[ActionId, Ev
     calls = {action: find_calls(run, action) for action, _ in evaluations}
     samples = [_sample_record(run, action, item, calls[action]) for action, item in evaluations]
     tasks = list(dict.fromkeys(item.task for _, item in evaluations))
-    times = [call.at for group in calls.values() for call in group.values()]
-    begun, ended = _iso_time(min(times, default=0.0)), _iso_time(max(times, default=0.0))
+    answered = [call for group in calls.values() for call in group.values()]
+    begun, ended = _time_range(answered)
+    name = f"{run.config.get('id', identity.run)}-agent-{agent.id}"
     return {
         "status": "success",
         "eval": {
             "created": begun,
             "task": benchmark,
-            "task_id": f"{identity.run}-agent-{agent.id}",
-            "eval_id": f"{identity.run}-agent-{agent.id}",
+            "task_id": name,
+            "eval_id": name,
             "run_id": identity.run,
             "dataset": {"name": benchmark, "samples": len(tasks), "sample_ids": tasks},
             "solver": f"agent-{agent.id}",
@@ -124,7 +122,7 @@ def _log_record(run: Run, agent: Agent, evaluations: Sequence[tuple[ActionId, Ev
         "stats": {
             "started_at": begun,
             "completed_at": ended,
-            "model_usage": _usage_records(call for group in calls.values() for call in group.values()),
+            "model_usage": _usage_records(answered),
         },
         "samples": samples,
     }
@@ -133,24 +131,18 @@ def _log_record(run: Run, agent: Agent, evaluations: Sequence[tuple[ActionId, Ev
 def _score_records(evaluations: Sequence[Evaluation]) -> list[Json]:
     """Return Inspect's metrics: the mean over tasks of their attempts' mean, and its standard error."""
     graded = [item for item in evaluations if item.verdict is not Verdict.INVALID]
+    counts = {"scored_samples": len(graded), "unscored_samples": len(evaluations) - len(graded)}
     records = []
     for name, metric in ((SCORER, "accuracy"), (SHARE, "mean")):
-        by_task: dict[str, list[float]] = {}
+        by_task: dict[str, list[float]] = defaultdict(list)
         for item in graded:
-            value = float(item.verdict is Verdict.RESOLVED) if name == SCORER else item.score
-            by_task.setdefault(item.task, []).append(value)
+            resolved = float(item.verdict is Verdict.RESOLVED)
+            by_task[item.task].append(resolved if name == SCORER else item.score)
         means = [fmean(values) for values in by_task.values()]
         error = stdev(means) / sqrt(len(means)) if len(means) > 1 else 0.0
         values = {metric: fmean(means), "stderr": error} if means else {}
-        records.append(
-            {
-                "name": name,
-                "scorer": name,
-                "scored_samples": len(graded),
-                "unscored_samples": len(evaluations) - len(graded),
-                "metrics": {key: {"name": key, "value": value} for key, value in values.items()},
-            }
-        )
+        metrics = {key: {"name": key, "value": value} for key, value in values.items()}
+        records.append({"name": name, "scorer": name, **counts, "metrics": metrics})
     return records
 
 
@@ -160,7 +152,7 @@ def _sample_record(
     with guard_calls(run, action):
         threads = read_threads(run, calls)
         messages = _inspect_messages(chat_messages(threads[0]) if threads else [])
-    usage = _usage_records(calls.values())
+    begun, ended = _time_range(calls.values())
     answer = next((message for message in reversed(messages) if message["role"] == Role.ASSISTANT), None)
     model = list(calls.values())[-1].event.model if calls else ""
     record: Json = {
@@ -170,14 +162,13 @@ def _sample_record(
         "target": "",
         "messages": messages,
         "output": {"model": model, "choices": [{"message": answer}] if answer else []},
-        "model_usage": usage,
+        "model_usage": _usage_records(calls.values()),
+        "started_at": begun,
+        "completed_at": ended,
         "total_time": evaluation.cost.seconds,
-        "uuid": f"{identity_of(run).run}-action-{action}",
+        "uuid": f"{run.config.get('id', run.name)}-action-{action}",
         "metadata": {**evaluation_facts(run, action, evaluation), "conversations": len(threads)},
     }
-    if calls:
-        times = [call.at for call in calls.values()]
-        record |= {"started_at": _iso_time(min(times)), "completed_at": _iso_time(max(times))}
     if evaluation.verdict is Verdict.INVALID:
         message = "The infrastructure failed; this verdict counts nowhere."
         return {**record, "error": {"message": message, "traceback": "", "traceback_ansi": ""}}
@@ -226,5 +217,10 @@ def _usage_records(calls: Iterable[AnsweredCall]) -> dict[str, Json]:
     }
 
 
-def _iso_time(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
+def _time_range(calls: Iterable[AnsweredCall]) -> tuple[str, str]:
+    """Return the times of the first and the last answer; of the first second of 1970 if there was none."""
+    times = sorted(call.at for call in calls) or [0.0]
+    first, last = (
+        datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds") for at in (times[0], times[-1])
+    )
+    return first, last

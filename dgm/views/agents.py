@@ -324,13 +324,21 @@ class AgentView(AgentRow):
     """State of its probes: how far its solutions are known to be safe."""
 
     @classmethod
-    def load(cls, run: Run, agent: Agent, best: AgentId | None = None) -> Self:
-        """Read an agent with its evaluations and what they cost; ``best`` as in ``TreeView.load``.
+    def load(
+        cls, run: Run, agent: Agent, best: AgentId | None = None, accounts: Accounts | None = None
+    ) -> Self:
+        """Read an agent with its evaluations and what they cost.
+
+        Args:
+            run: the run.
+            agent: one of its agents.
+            best: as in ``TreeView.load``.
+            accounts: of the run if they are computed already, perhaps some events ago.
 
         Raises:
             ArchiveCorrupt: a trace of its making is damaged.
         """
-        accounts = Accounts(run)
+        accounts = accounts or Accounts(run)
         return cls.of(
             run.tree,
             agent,

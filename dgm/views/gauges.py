@@ -1,6 +1,6 @@
 """The numbers of a run that monitoring asks for: one table for Prometheus (``/metrics``) and OpenTelemetry."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from dgm.domain import Verdict
@@ -23,6 +23,15 @@ class Gauge(NamedTuple):
     read: Callable[[RunView], Iterator[Sample]]
     labels: tuple[str, ...] = ()
     """Names of the labels of each sample."""
+
+
+Readings = Sequence[Sequence[Sample]]
+"""The samples of one run, by gauge."""
+
+
+def read_gauges(view: RunView) -> Readings:
+    """Return the samples of a run."""
+    return [[*gauge.read(view)] for gauge in GAUGES]
 
 
 def _number(name: str, description: str, value: Callable[[RunView], float | None]) -> Gauge:

@@ -16,7 +16,7 @@ from dgm.views.values import TallyView, View
 
 MOST_EVENTS = 100_000
 """Length of a log, in events, up to which the list finds the best agent."""
-_BROKEN = (DgmError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
+BROKEN = (DgmError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """Errors that reading a file not written by dgm can cause."""
 
 
@@ -83,7 +83,7 @@ class RunRow(View):
                 return cls._of(run)
         except ArchiveCorrupt as error:
             return cls(run=folder.name, folder=str(folder), state="damaged", problem=str(error))
-        except _BROKEN as error:
+        except BROKEN as error:
             text = str(error) if isinstance(error, DgmError | OSError) else f"{folder}: {error!r}"
             return cls(run=folder.name, folder=str(folder), state="unreadable", problem=text)
 
@@ -95,7 +95,7 @@ class RunRow(View):
         run.follow()
         try:
             best, problem = _find_best(run), None
-        except _BROKEN as error:
+        except BROKEN as error:
             best, problem = None, str(error) if isinstance(error, DgmError) else repr(error)
         return cls(
             run=run.folder.name,

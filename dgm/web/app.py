@@ -27,6 +27,8 @@ NEWS_S = 0.25
 """Minimum seconds between two news to one viewer."""
 QUIET_S = 15.0
 """Seconds without news after which a comment keeps the connection open, and tells whether the viewer is still there."""
+OPENING_S = 1.0
+"""Seconds that a viewer waits for a run to be opened before he sees how far that is."""
 MESSAGE_CELLS = 1_000
 TABS = [(page.path, page.tab) for page in PAGES] + [(data.path, data.tab) for data in DATA]
 Answer = Callable[[Request], Awaitable[Response]]
@@ -44,6 +46,7 @@ def make_app(library: Library) -> Starlette:
     routes: list[BaseRoute] = [
         Route("/", _safely(_show_runs), methods=["GET"]),
         Route("/-/static/{name}", _send_static, methods=["GET"]),
+        Route("/metrics", _safely(_send_metrics), methods=["GET"]),
         Route("/{run}/live", _safely(_send_news), methods=["GET"]),
     ]
     answers = [(data.path, _DataEndpoint(data).answer) for data in DATA]
@@ -88,8 +91,18 @@ class _PageEndpoint:
             content = page.load(source, values)
             return render(page.template, {**frame, "source": source, "run": source.run, **content})
 
-        _, body = await _compute(request, f"{page.path} {sorted(values.items())}", make)
-        return HTMLResponse(body)
+        run = await _open_run(request)
+        # Quick pages do not wait for the best agent, so they differ once it is found.
+        key = f"{page.path} {sorted(values.items())} {None if page.slow else run.best}"
+        task = asyncio.create_task(run.compute(key, make, slow=page.slow))
+        if run.events_left_to_read(slow=page.slow) is not None:
+            await asyncio.wait((task,), timeout=OPENING_S)
+            events = run.events_left_to_read(slow=page.slow)
+            if events is not None and not task.done():
+                task.add_done_callback(lambda done: done.cancelled() or done.exception())
+                body = render("opening.html", {"name": name, "events": events})
+                return HTMLResponse(body, headers={"Refresh": "1"})
+        return HTMLResponse((await task)[1])
 
 
 class _DataEndpoint:
@@ -101,8 +114,9 @@ class _DataEndpoint:
     async def answer(self, request: Request) -> Response:
         """Load the data, and keep them for the next viewer."""
         data, values = self._data, _read_values(request, self._data.query)
-        key = f"{data.path} {sorted(values.items())}"
-        seq, body = await _compute(request, key, lambda source: data.load(source, values))
+        run = await _open_run(request)
+        key = f"{data.path} {sorted(values.items())} {None if data.slow else run.best}"
+        seq, body = await run.compute(key, lambda source: data.load(source, values), slow=data.slow)
         headers = {"X-Seq": str(seq)}
         if data.media_type == "text/html":
             headers["Content-Security-Policy"] = f"{content_policy()}; frame-ancestors 'none'"
@@ -114,11 +128,6 @@ def _read_values(request: Request, names: tuple[str, ...]) -> Mapping[str, str]:
     query = {name: value for name, value in request.query_params.items() if name in names}
     parts = {name: str(value) for name, value in request.path_params.items() if name != "run"}
     return query | parts
-
-
-async def _compute(request: Request, key: str, work: Callable[[RunSource], bytes]) -> tuple[int, bytes]:
-    run = await _open_run(request)
-    return await run.compute(key, work)
 
 
 async def _open_run(request: Request) -> SharedRun:
@@ -133,6 +142,14 @@ async def _show_runs(request: Request) -> Response:
     return HTMLResponse(render("runs.html", {"view": view, "addresses": addresses, "nearest": nearest}))
 
 
+async def _send_metrics(request: Request) -> Response:
+    from dgm.web.metrics import render_metrics
+
+    library: Library = request.app.state.library
+    text = render_metrics(await library.read_gauges())
+    return Response(text, media_type="text/plain; version=0.0.4")
+
+
 async def _send_static(request: Request) -> Response:
     entry = static_files().get(request.path_params["name"])
     if entry is None:
@@ -144,13 +161,13 @@ async def _send_static(request: Request) -> Response:
 async def _send_news(request: Request) -> Response:
     run = await _open_run(request)
     return StreamingResponse(
-        _stream_news(run, request.app.state.closing),
+        stream_news(run, request.app.state.closing),
         media_type="text/event-stream",
         headers={"X-Accel-Buffering": "no"},
     )
 
 
-async def _stream_news(run: SharedRun, closing: asyncio.Event) -> AsyncIterator[str]:
+async def stream_news(run: SharedRun, closing: asyncio.Event) -> AsyncIterator[str]:
     """Yield the newest facts of a run whenever they change, at most every ``NEWS_S``; a slow viewer misses some."""
     news: News | None = None
     while not closing.is_set():

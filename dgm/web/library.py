@@ -1,9 +1,9 @@
 """The runs that a server shows, by the names in its addresses. A name that is no run's leads nowhere."""
 
 import asyncio
-import hashlib
+import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from dgm.archive.finding import SUFFIX, archive_folders, find_run, find_runs_in
@@ -11,9 +11,12 @@ from dgm.archive.log import FILE
 from dgm.archive.run import LIVING
 from dgm.errors import UserError
 from dgm.paths import NOT_RUNS
-from dgm.views.run_list import RunListView, RunRow
+from dgm.views.gauges import Readings, read_gauges
+from dgm.views.run_list import BROKEN, RunListView, RunRow
+from dgm.web.markup import address_name
 from dgm.web.shared import SHARE, SharedRun
 
+log = logging.getLogger(__name__)
 INNER = "+"
 """Stands in an address between the name of a run and that of a run inside it: ``first+holdout``."""
 IDLE_S, OPEN = 900.0, 20
@@ -32,6 +35,7 @@ class Library:
         self._open: dict[str, SharedRun] = {}
         self._list: tuple[RunListView, float] | None = None
         self._listing = asyncio.Lock()
+        self._readings: dict[str, tuple[int, Readings]] = {}
         self._rows: dict[Path, tuple[list[Signature], RunRow]] = {}
 
     def paths(self) -> Mapping[str, Path]:
@@ -101,6 +105,26 @@ class Library:
                 self._list = view, time.monotonic() + max(LIST_S, SHARE * took_s)
             return self._list[0]
 
+    async def read_gauges(self) -> Sequence[tuple[str, Readings]]:
+        """Return the gauges of every run that can be read, by its name in addresses."""
+        runs: list[tuple[str, Readings]] = []
+        for name, row in self.named(await self.list()):
+            if row.events is None:
+                continue
+            known = self._readings.get(name)
+            if known is None or known[0] != row.events or row.state in LIVING:
+                try:
+                    run = await self.open(name)
+                    _, readings = await run.compute(
+                        "gauges", lambda source: read_gauges(source.view()), slow=True
+                    )
+                except BROKEN as error:
+                    log.warning("%s has no metrics: %r", name, error)
+                    continue
+                known = self._readings[name] = row.events, readings
+            runs.append((name, known[1]))
+        return runs
+
     def _read_list(self) -> RunListView:
         if self._run is None:
             return RunListView.load(self._folder, self._read_row)
@@ -120,13 +144,6 @@ class Library:
         for run in self._open.values():
             run.close()
         self._open.clear()
-
-
-def address_name(name: str) -> str:
-    """Return what stands for a run in an address: its name, or a checksum of one that is no plain text."""
-    if name.isprintable():
-        return name
-    return f"~{hashlib.sha256(name.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
 
 
 def _read_signature(file: Path) -> Signature:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dgm.analysis.accounts import read_usage
+from dgm.analysis.accounts import Accounts, read_usage
 from dgm.analysis.agents import find_agent, trace_lineage
 from dgm.archive.events import ActionStarted, AgentBorn, TaskGraded
 from dgm.archive.run import Run
@@ -36,6 +36,7 @@ from dgm.views.report import ReportView, read_operators, read_spend
 from dgm.views.tasks import AgentTaskView, TaskView, TranscriptView
 from dgm.views.values import SpendView, TallyView
 from dgm.web import matrix, tree
+from dgm.web.markup import address_name
 from dgm.web.shared import RunSource
 
 ROWS = 100
@@ -58,6 +59,8 @@ class Page(NamedTuple):
     """Its name in the navigation; empty if it is not there."""
     query: tuple[str, ...] = ()
     """Names in its query; others are ignored."""
+    slow: bool = False
+    """Whether it takes seconds in a long run, and must not hold up others."""
 
 
 class Data(NamedTuple):
@@ -68,6 +71,7 @@ class Data(NamedTuple):
     load: Callable[[RunSource, Values], bytes]
     query: tuple[str, ...] = ()
     tab: str = ""
+    slow: bool = False
     media_type: str = "application/json"
 
 
@@ -78,6 +82,7 @@ def load_overview(source: RunSource, _: Values) -> Mapping[str, Any]:
     seed = TallyView.of(run.tree.own(AgentId(0))) if run.tree.agents else None
     return {
         "view": view,
+        "best": view.best.agent if view.best else None,
         "facts": run_facts(view).rows,
         "figures": draw_progress(curve, seed, paid=bool(view.spend.usd)) if seed else {},
         "waiting": [WaitingChildView.load(run, *each) for each in run.tree.waiting.items()],
@@ -102,16 +107,19 @@ def load_agents(source: RunSource, values: Values) -> Mapping[str, Any]:
     ]
     agents.sort(key=orders.get(sort, orders["bound"]))
     part = Part.of(len(agents), values)
-    rows = [AgentRow.of(tree, agent, source.best(), states) for agent in agents[part.start : part.end]]
-    return {"rows": rows, "part": part, "orders": list(orders), "sort": sort}
+    best = source.best() if agents else None
+    rows = [AgentRow.of(tree, agent, best, states) for agent in agents[part.start : part.end]]
+    return {"rows": rows, "best": best, "part": part, "orders": list(orders), "sort": sort}
 
 
 def load_agent(source: RunSource, values: Values) -> Mapping[str, Any]:
     """Load one agent in full."""
-    agent = find_agent(source.run, values["agent"])
-    view = AgentView.load(source.run, agent, source.best())
+    agent, best = find_agent(source.run, values["agent"]), source.best()
+    accounts = source.memo("accounts", lambda: Accounts(source.run))
+    view = AgentView.load(source.run, agent, best, accounts)
     return {
         "view": view,
+        "best": best,
         "facts": agent_facts(view).rows,
         "lineage": [step.id for step in trace_lineage(source.run.tree, agent.id)],
         "finding": finding_text,
@@ -151,6 +159,8 @@ def load_waiting(source: RunSource, values: Values) -> Mapping[str, Any]:
 def load_task(source: RunSource, values: Values) -> Mapping[str, Any]:
     """Load the attempts of all agents, or of one, at a task."""
     run, task = source.run, values["task"]
+    if task not in run.tree.tasks:
+        task = next((each for each in run.tree.tasks if address_name(each) == task), task)
     if "agent" in values:
         one = AgentTaskView.load(run, find_agent(run, values["agent"]), task)
         return {"task": task, "attempts": one.attempts, "tally": None, "part": Part(0, len(one.attempts), 0)}
@@ -305,22 +315,22 @@ def _indent(arguments: str) -> str:
 
 
 PAGES: Sequence[Page] = (
-    Page("", "overview.html", load_overview, "Overview"),
+    Page("", "overview.html", load_overview, "Overview", slow=True),
     Page("tree", "tree.html", tree.load_page, "Tree"),
     Page("matrix", "matrix.html", matrix.load_page, "Tasks × agents"),
     Page("agents", "agents.html", load_agents, "Agents", ("from", "sort", "words")),
-    Page("agents/{agent}", "agent.html", load_agent),
+    Page("agents/{agent}", "agent.html", load_agent, slow=True),
     Page("agents/{agent}/diff", "diff.html", load_diff, query=("other",)),
     Page("agents/{agent}/tasks/{task:path}", "task.html", load_task),
     Page("tasks/{task:path}", "task.html", load_task, query=("from",)),
     Page("actions/{action}", "action.html", load_action, query=("from",)),
     Page("waiting/{child}", "diff.html", load_waiting),
-    Page("operators", "operators.html", load_operators, "Operators"),
-    Page("spend", "spend.html", load_spend, "Spend"),
+    Page("operators", "operators.html", load_operators, "Operators", slow=True),
+    Page("spend", "spend.html", load_spend, "Spend", slow=True),
     Page("events", "events.html", load_events, "Events", ("before", "all")),
 )
 DATA: Sequence[Data] = (
-    Data("report", load_report, tab="Report", media_type="text/html"),
+    Data("report", load_report, tab="Report", slow=True, media_type="text/html"),
     Data("data/tree.json", tree.load_tree, ("since",)),
     Data("data/row.json", tree.load_row, ("agent",)),
     Data("data/search.json", tree.load_matches, ("words",)),

@@ -1,19 +1,20 @@
-"""A run that all viewers share: one thread reads it, and what it computed once serves everyone.
+"""A run that all viewers share: two threads read it, and what they computed once serves everyone.
 
 A result is computed again only after new events, and at most for a tenth of the time: the longer it takes, the longer
-it is served. So neither many viewers nor many events can keep the thread busy.
+it is served. So neither many viewers nor many events can keep a thread busy. What takes seconds in a long run, such as
+finding the best agent, has a thread and an open run of its own; the tree and the news never wait for it.
 """
 
 import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from dgm.archive.log import FILE
-from dgm.archive.run import LIVING, Run, state
+from dgm.archive.run import LIVING, PAUSE_EVENTS, Run, state
 from dgm.domain import AgentId
 from dgm.errors import Infrastructure
 from dgm.views.run import RunReader, RunView
@@ -25,6 +26,8 @@ FRESH_S = 5.0
 """Seconds after which ages and durations of a living run are computed again, without a new event."""
 SHARE = 10
 """A result that took t seconds is served for at least this many times t."""
+BEST_S = 0.3
+"""Maximum seconds that a page waits for the best agent of a run when none is known yet."""
 ENTRIES, BYTES = 200, 64_000_000
 """Maximum number of results that are kept of a run, and of bytes in them."""
 
@@ -45,6 +48,8 @@ class News(NamedTuple):
     """Children that wait for approval."""
     usd: float
     tokens: int
+    best: int | None
+    """The recommended agent; in a long run, that of a moment ago."""
 
 
 class _Result(NamedTuple):
@@ -58,10 +63,23 @@ class _Result(NamedTuple):
 
 
 class RunSource:
-    """The run as the thread of a ``SharedRun`` sees it; pages are computed from it."""
+    """A run as a thread of a ``SharedRun`` sees it; pages are computed from it."""
 
-    def __init__(self, reader: RunReader, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        reader: RunReader,
+        find_best: Callable[[], AgentId | None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Read a run.
+
+        Args:
+            reader: the run.
+            find_best: returns the recommended agent without delay; None: it is computed here.
+            clock: gives seconds.
+        """
         self.reader = reader
+        self._find_best = find_best
         self._clock = clock
         self._state = state(reader.run)
         self._results: OrderedDict[str, _Result] = OrderedDict()
@@ -74,17 +92,16 @@ class RunSource:
         """The run, as far as its log is folded."""
         return self.reader.run
 
-    def follow(self) -> News:
+    def follow(self) -> None:
         """Read what was appended."""
         # Ask first, so that the last events of a writer are not missed.
         self._state = state(self.run)
         self.reader.follow()
         if self.run.tree.stop_reason:
             self._state = state(self.run)
-        return self.news()
 
-    def news(self) -> News:
-        """Return the cheap facts of the run as far as it was read."""
+    def news(self, best: AgentId | None = None) -> News:
+        """Return the cheap facts of the run as far as it was read, with the best agent where that is known."""
         tree = self.run.tree
         return News(
             tree.seq,
@@ -96,6 +113,7 @@ class RunSource:
             len(tree.waiting),
             tree.spend.usd,
             tree.spend.tokens,
+            best,
         )
 
     def memo(self, key: str, compute: Callable[[], T]) -> T:
@@ -129,36 +147,80 @@ class RunSource:
         """Number of the last event in what is being computed, or in what was computed last."""
         return self._under_way[-1] if self._under_way else self._last_seq
 
+    def peek(self, key: str) -> tuple[int, Any] | None:
+        """Return a result that need not be computed again yet, in any thread."""
+        result = self._results.get(key)
+        return (result.seq, result.value) if result and self._is_young(result) else None
+
+    def _is_young(self, result: _Result) -> bool:
+        return self._clock() < result.at + max(FOLLOW_S, SHARE * result.took_s)
+
     def _is_fresh(self, result: _Result) -> bool:
-        now = self._clock()
-        if now < result.at + max(FOLLOW_S, SHARE * result.took_s):
-            return True
         same = (result.seq, result.state) == (self.run.tree.seq, self._state)
-        return same and (self._state not in LIVING or now < result.at + FRESH_S)
+        still = self._state not in LIVING or self._clock() < result.at + FRESH_S
+        return self._is_young(result) or (same and still)
 
     def view(self) -> RunView:
         """Return the run at this moment; in a long run, of a moment ago."""
         return self.memo("view", self.reader.view)
 
     def best(self) -> AgentId | None:
-        """Return the recommended agent; in a long run, that of a moment ago."""
-        return self.memo("best", self.reader.best)
+        """Return the recommended agent; in a long run, that of a moment ago, or None until it is found."""
+        return self._find_best() if self._find_best else self.memo("best", self.reader.best)
+
+
+class _Worker:
+    """One thread with an open run of its own."""
+
+    def __init__(self, folder: Path, find_best: Callable[[], AgentId | None] | None = None) -> None:
+        self.events_read = 0
+        self.source: RunSource | None = None
+        self._folder, self._find_best = folder, find_best
+        self._closing = False
+        self._thread = ThreadPoolExecutor(1, "run-reader")
+        self._followed_at = float("-inf")
+
+    def submit(self, work: Callable[[RunSource], T]) -> Future[T]:
+        return self._thread.submit(lambda: work(self._read()))
+
+    def close(self) -> None:
+        def close() -> None:
+            if self.source is not None:
+                self.source.run.close()
+
+        self._closing = True
+        self._thread.submit(close)
+        self._thread.shutdown(wait=False)
+
+    def _read(self) -> RunSource:
+        """Return the run, opened if it is not and followed if that was some time ago."""
+        if self.source is None:
+            reader = RunReader(Run.open(self._folder, pause=self._pause))
+            self.source = RunSource(reader, self._find_best)
+        if time.monotonic() >= self._followed_at + FOLLOW_S:
+            self.source.follow()
+            self._followed_at = time.monotonic()
+        return self.source
+
+    def _pause(self) -> None:
+        self.events_read += PAUSE_EVENTS
+        if self._closing:
+            raise Infrastructure("the server ends")
 
 
 class SharedRun:
-    """A run that is open for all viewers. ``close`` ends its thread."""
+    """A run that is open for all viewers. ``close`` ends its threads."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.used_at = time.monotonic()
-        self.news: News | None = None
         self.listeners = 0
-        self._latest: News | None = None
-        self._closing = False
-        self._thread = ThreadPoolExecutor(1, "run-reader")
+        self.news: News | None = None
+        self.best: AgentId | None = None
+        """The recommended agent; None until it is found."""
         self._inode = _read_inode(folder)
-        self._source: RunSource | None = None
-        self._followed_at = float("-inf")
+        self._quick, self._slow = _Worker(folder, self._find_best), _Worker(folder)
+        self._finding: Future[None] | None = None
         self._changed = asyncio.Event()
         self._following: asyncio.Task[None] | None = None
 
@@ -167,26 +229,34 @@ class SharedRun:
         """Whether the run was removed or replaced."""
         return _read_inode(self.folder) != self._inode
 
-    async def compute(self, key: str, work: Callable[[RunSource], T]) -> tuple[int, T]:
+    def events_left_to_read(self, *, slow: bool) -> int | None:
+        """Return how many events were read while the run is opened; None once it is open."""
+        worker = self._slow if slow else self._quick
+        return worker.events_read if worker.source is None else None
+
+    async def compute(self, key: str, work: Callable[[RunSource], T], *, slow: bool = False) -> tuple[int, T]:
         """Return a result and the number of the last event in it.
 
         Args:
             key: names the result: address and query of a page.
-            work: computes it, in the thread of the run.
+            work: computes it, in a thread of the run.
+            slow: whether that takes long in a long run.
 
         Raises:
             UserError: there is no such thing in the run.
             ArchiveCorrupt: a part of the run is damaged.
             Infrastructure: the run cannot be read now.
         """
+        self._check()
+        worker = self._slow if slow else self._quick
+        if worker.source and (known := worker.source.peek(key)):
+            return known
 
-        def answer() -> tuple[int, T]:
-            source = self._read()
+        def answer(source: RunSource) -> tuple[int, T]:
             value = source.memo(key, lambda: work(source))
             return source.seq, value
 
-        self.used_at = time.monotonic()
-        return await asyncio.get_running_loop().run_in_executor(self._thread, answer)
+        return await asyncio.wrap_future(worker.submit(answer))
 
     async def next_news(self, last: News | None) -> News:
         """Return the newest facts as soon as they are not ``last``; the newest only, however many there were.
@@ -194,7 +264,6 @@ class SharedRun:
         Raises:
             DgmError: the run cannot be read any more.
         """
-        self.used_at = time.monotonic()
         self.listeners += 1
         try:
             while self.news is None or self.news == last:
@@ -213,44 +282,37 @@ class SharedRun:
 
     async def _follow(self) -> None:
         """Look at the log while somebody waits for news."""
-        loop = asyncio.get_running_loop()
-        while self.listeners and not self._closing:
-            news = await loop.run_in_executor(self._thread, self._look)
+        while self.listeners:
+            self._check()
+            news = await asyncio.wrap_future(self._quick.submit(lambda source: source.news(self.best)))
             if news != self.news:
                 self.news = news
                 changed, self._changed = self._changed, asyncio.Event()
                 changed.set()
+                self._find_best(0)
             await asyncio.sleep(FOLLOW_S)
 
-    def _look(self) -> News | None:
-        self._read()
-        return self._latest
+    def _find_best(self, wait_s: float = BEST_S) -> AgentId | None:
+        """Return the recommended agent that is known, and look for a newer one in the other thread."""
 
-    def _read(self) -> RunSource:
-        """Return the run, opened if it is not and followed if that was some time ago; in its thread."""
+        def find(source: RunSource) -> None:
+            self.best = source.best()
+
+        if self._finding is None or self._finding.done():
+            self._finding = self._slow.submit(find)
+        if self.best is None:
+            wait((self._finding,), wait_s)
+        return self.best
+
+    def _check(self) -> None:
+        self.used_at = time.monotonic()
         if self.is_outdated:
             raise Infrastructure("the run was removed or replaced")
-        if self._source is None:
-            self._source = RunSource(RunReader(Run.open(self.folder, pause=self._pause)))
-        if time.monotonic() >= self._followed_at + FOLLOW_S:
-            self._latest = self._source.follow()
-            self._followed_at = time.monotonic()
-        return self._source
-
-    def _pause(self) -> None:
-        if self._closing:
-            raise Infrastructure("the server ends")
 
     def close(self) -> None:
-        """Close the run once its thread is done."""
-        self._closing = True
-
-        def close() -> None:
-            if self._source is not None:
-                self._source.run.close()
-
-        self._thread.submit(close)
-        self._thread.shutdown(wait=False)
+        """Close the run once its threads are done."""
+        self._quick.close()
+        self._slow.close()
 
 
 def _read_inode(folder: Path) -> int | None:

@@ -1,7 +1,8 @@
 """An environment of Harbor that needs no Docker: bubblewrap over a folder, with this machine's programs.
 
 ``harbor run --env tests.connect.bubblewrap_environment:BubblewrapEnvironment``. What the task's ``environment`` holds
-beside its Dockerfile is in ``/app``. The network is this machine's, because the model of a test is at a port here.
+beside its Dockerfile is in ``/app``. The network is this machine's, because the model of a test is at a port here: it
+claims to bound it, and does not.
 """
 
 import asyncio
@@ -10,7 +11,11 @@ import tempfile
 from pathlib import Path
 
 from harbor.environments.base import BaseEnvironment, ExecResult
+from harbor.environments.capabilities import EnvironmentCapabilities
 
+NETWORK = [
+    name for name in EnvironmentCapabilities.model_fields if "network" in name or name == "disable_internet"
+]
 FOLDERS = ("app", "installed-agent", "logs", "tests", "solution", "tmp", "root")
 
 
@@ -18,6 +23,13 @@ class BubblewrapEnvironment(BaseEnvironment):
     @staticmethod
     def type():
         return "bubblewrap"
+
+    @property
+    def capabilities(self):
+        return EnvironmentCapabilities(**dict.fromkeys(NETWORK, True))
+
+    async def set_network_policy(self, network_policy):
+        pass
 
     def _validate_definition(self):
         if not (self.environment_dir / "Dockerfile").is_file():

@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from dgm.api.evaluating import evaluate
 from dgm.api.exporting import export
+from dgm.archive.run import Run
+from dgm.domain import Verdict
+from dgm.exports.conversations import find_evaluations
 from dgm.messages import Reply, ToolCall
 from tests.support.runs.hostile import hostile_folder
-from tests.support.wire_server import Scripted, WireServer
+from tests.support.wire_server import Offline, Scripted, WireServer
 
 pytestmark = [pytest.mark.connect, pytest.mark.sandbox, pytest.mark.starts_processes]
 harbor = pytest.importorskip("harbor")
@@ -84,6 +88,30 @@ def test_harbor_runs_the_exported_agent_and_its_work_is_graded(package, tmp_path
     assert result["agent_info"]["name"].startswith("dgm-example-")
     assert "reaches(number, limit)" in brain.asked[0].messages[-1].text
     assert brain.asked[1].messages[-1].text.strip() == "M limits.py"
+
+
+def test_agent_gets_the_same_verdicts_here_and_in_harbor(tmp_path):
+    settings = {"benchmarks.harbor.image": "python", "sandbox": "bubblewrap"}
+    benchmark, folder = f"harbor:{TASKS}", tmp_path / "evaluation"
+    evaluate("solid", benchmark=benchmark, split="all", model="offline", into=folder, settings=settings)
+    with Run.open(folder) as run:
+        here = {item.task: item.verdict is Verdict.RESOLVED for _, item in find_evaluations(run, None)}
+    exported = export(folder, "0", f"harbor:{tmp_path / 'package'}")
+    (module,) = (path.name for path in Path(exported.target).iterdir() if path.is_dir())
+    with WireServer(brain=Offline(), models=("gpt-test",)) as server:
+        results = run_harbor(
+            (exported.target, f"{module}:Agent"),
+            tmp_path,
+            "--path",
+            str(TASKS),
+            "--model",
+            "openai/gpt-test",
+            "--base-url",
+            server.openai_url,
+        )
+    rewards = {result["task_name"]: result["verifier_result"]["rewards"]["reward"] for result in results}
+    assert {task: reward >= 1.0 for task, reward in rewards.items()} == here
+    assert set(here.values()) == {True, False}
 
 
 def test_a_model_without_a_key_is_refused_before_a_container_starts(package):

@@ -4,11 +4,12 @@ const top_ = document.querySelector("header.top");
 const base = top_?.dataset.base;
 const every = Number(top_?.dataset.every || 0) * 1000;
 const LEAST_MS = 1000, MOST_MS = 30000;
-let seen = Number(top_?.dataset.seq || 0);
+const parts = document.querySelectorAll("[data-live][id]").length > 0;
+let seen = Number(top_?.dataset.seq || 0), best = top_?.dataset.best;
 let latest = null, state = null, loading = false, timer = 0, wait = LEAST_MS, source = null;
 
 function refresh(after) {
-  if (!timer) timer = setTimeout(load, after);
+  if (parts && !timer) timer = setTimeout(load, after);
 }
 
 async function load() {
@@ -22,6 +23,7 @@ async function load() {
       for (const part of document.querySelectorAll("[data-live][id]")) replace(part, page.getElementById(part.id));
       const before = seen;
       seen = Number(page.querySelector("header.top")?.dataset.seq || 0);
+      best = page.querySelector("header.top")?.dataset.best;
       wait = seen > before ? LEAST_MS : Math.min(MOST_MS, wait * 2);
     }
   } catch {
@@ -56,9 +58,10 @@ function show(news) {
     if (place.dataset.news === "state") place.classList.toggle("living", news.living);
   }
   const changed = state !== null && state !== news.state;
+  const other = best && news.best !== null && String(news.best) !== best;
   latest = news;
   state = news.state;
-  if (news.seq > seen || changed) refresh(changed ? 0 : wait);
+  if (news.seq > seen || changed || other) refresh(changed ? 100 : wait);
   else if (news.living) refresh(10000);
   document.dispatchEvent(new CustomEvent("news", { detail: news }));
 }

@@ -4,7 +4,7 @@ import { readPalette } from "./colours.js";
 import { LETTERS, MatrixStore } from "./matrix_store.js";
 import { MatrixPainter, SIZES, TOP } from "./matrix_paint.js";
 import { showTable } from "./matrix_table.js";
-import { TreeStore, rateText, tallyText } from "./tree_store.js";
+import { NONE, TreeStore, rateText, tallyText } from "./tree_store.js";
 
 const NEWS_MS = 1000; // changes are fetched together, once in this time at most
 const REST_MS = 120; // after a movement, until cells are fetched, the table is filled and the link is written
@@ -204,7 +204,8 @@ function take(tree, { tasks }) {
 }
 
 document.addEventListener("news", event => {
-  if (event.detail.seq > agents.seq) update();
+  const { seq, best } = event.detail;
+  if (seq > agents.seq || (best ?? NONE) !== agents.best) update();
 });
 document.addEventListener("visibilitychange", () => {
   if (behind) update();

@@ -73,7 +73,8 @@ function take(answer) {
 }
 
 document.addEventListener("news", event => {
-  if (event.detail.seq > view.store.seq) update();
+  const { seq, best } = event.detail;
+  if (seq > view.store.seq || (best ?? NONE) !== view.store.best) update();
 });
 document.addEventListener("visibilitychange", () => {
   if (behind) update();

@@ -1,6 +1,6 @@
 // The tree on its canvas: what is shown, selected, folded and coloured, and when it is drawn again.
 
-import { Camera } from "./camera.js";
+import { Camera, LABEL_ROW } from "./camera.js";
 import { colouring, readPalette } from "./colours.js";
 import { Layout } from "./tree_layout.js";
 import { Painter } from "./tree_paint.js";
@@ -73,17 +73,18 @@ export class TreeView {
     this._change();
   }
 
-  // Fold every agent of the generation after the last one that has room, or unfold all.
+  // Fold all agents of the last generation that has room for all its labels, or unfold all.
   toggleAll() {
     if (this.folded.size) this.setFolded([]);
     else {
       const { store } = this;
-      const rows = new Int32Array(this.layout.columns + 1);
-      for (let id = 0; id < store.count; id++) rows[store.depth[id]]++;
+      const sizes = new Int32Array(this.layout.columns + 1);
+      for (let id = 0; id < store.count; id++) sizes[store.depth[id]]++;
+      const fits = depth => sizes[depth] * LABEL_ROW < this.camera.height;
       let depth = 1;
-      while (depth < this.layout.columns - 1 && rows[depth + 1] * 14 < this.camera.height) depth++;
-      const inner = Array.from({ length: store.count }, (_, id) => id).filter(id => store.depth[id] === depth);
-      this.setFolded(inner.filter(id => store.firstChild[id] !== NONE));
+      while (this.layout.rows * LABEL_ROW > this.camera.height && fits(depth + 1) && sizes[depth + 2]) depth++;
+      const agents = Array.from({ length: store.count }, (_, id) => id);
+      this.setFolded(agents.filter(id => store.depth[id] === depth && store.firstChild[id] !== NONE));
       if (this.selected !== NONE) this.selected = this.layout.visible(store, this.selected);
     }
     this.fit();

@@ -7,7 +7,7 @@ from random import Random
 
 from dgm.archive.events import ActionStarted, AgentBorn, Event, RunStarted, RunStopped, TaskGraded
 from dgm.archive.run import Run
-from dgm.config import Settings
+from dgm.config import PolicySettings, Settings
 from dgm.domain import (
     ActionId,
     AgentId,
@@ -37,7 +37,9 @@ def bushy_run(folder: Path, agents: int, *, each: int = 5, tasks: int = len(TASK
         each: evaluations of an agent.
         tasks: number of search tasks, at most 120.
     """
-    settings = Settings(model="openai/x", operator="+".join(OPERATORS), seed=5)
+    settings = Settings(
+        model="openai/x", operator="+".join(OPERATORS), seed=5, policy=PolicySettings(name="hgm")
+    )
     run = Run.create(folder, make_config(settings, sandbox="docker", id="c" * 16))
     batch: list[Event] = []
     for event in history(agents, each, TASKS[:tasks]):
