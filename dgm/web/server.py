@@ -148,7 +148,7 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         raise UserError(
-            f"{host}:{port} cannot be used: {error.strerror}; choose another with --port, 0 for any that is free"
+            f"{host}:{port} cannot be used: {error.strerror}; choose another port, or 0 for any that is free"
         ) from error
     return listener
 
