@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from dgm.archive.conversations import Thread, collect_threads
 from dgm.archive.events import ModelCalled, TaskGraded
 from dgm.archive.journal import CallReader
-from dgm.archive.run import Run, identity_of
+from dgm.archive.run import Run, RunIdentity
 from dgm.bounded_reading import parse_json, refuse_odd_values
 from dgm.domain import ActionId, Agent, Evaluation
 from dgm.messages import Message, Reply, Tool
@@ -32,10 +32,10 @@ def find_evaluations(run: Run, agent: Agent | None) -> Sequence[tuple[ActionId, 
     return sorted(wanted, key=lambda item: (item[1].agent, item[1].task, item[1].attempt, item[0]))
 
 
-def evaluation_facts(run: Run, action: ActionId, evaluation: Evaluation) -> dict[str, Any]:
+def evaluation_facts(identity: RunIdentity, action: ActionId, evaluation: Evaluation) -> dict[str, Any]:
     """Return the facts by which exports name an evaluation: not the reason, which may name hidden tests."""
     return {
-        **identity_of(run).record(),
+        **identity.record(),
         "agent": evaluation.agent,
         "task": evaluation.task,
         "attempt": evaluation.attempt + 1,

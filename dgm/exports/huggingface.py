@@ -104,9 +104,10 @@ def _write_rows(
 ) -> None:
     solved: dict[tuple[TaskId, bytes], list[ActionId]] = defaultdict(list)
     unsolved: dict[tuple[TaskId, bytes], list[ActionId]] = defaultdict(list)
+    identity = identity_of(run)
     for action, evaluation in evaluations:
         usage = evaluation.cost.usage
-        facts = evaluation_facts(run, action, evaluation)
+        facts = evaluation_facts(identity, action, evaluation)
         row = {**facts, "commit": run.tree.agents[evaluation.agent].commit, "calls": usage.calls}
         row |= {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens, "usd": usage.usd}
         writers["evaluations"].add({**row, "seconds": evaluation.cost.seconds})

@@ -167,7 +167,7 @@ def _sample_record(
         "completed_at": ended,
         "total_time": evaluation.cost.seconds,
         "uuid": f"{run.config.get('id', run.name)}-action-{action}",
-        "metadata": {**evaluation_facts(run, action, evaluation), "conversations": len(threads)},
+        "metadata": {**evaluation_facts(identity_of(run), action, evaluation), "conversations": len(threads)},
     }
     if evaluation.verdict is Verdict.INVALID:
         message = "The infrastructure failed; this verdict counts nowhere."

@@ -79,7 +79,13 @@ class RowWriter:
                 "tool_call_id": text,
             }
         )
-        types = {"json": pa.list_(json_type), "messages": pa.list_(message)}
+        file = pa.struct(dict.fromkeys(("path", "mode", "encoding", "content"), text))
+        types = {
+            "json": pa.list_(json_type),
+            "messages": pa.list_(message),
+            "strings": pa.list_(text),
+            "files": pa.list_(file),
+        }
         return pa.schema([(name, types.get(kind, kind)) for name, kind in self._columns.items()])
 
 

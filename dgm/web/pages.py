@@ -36,6 +36,7 @@ from dgm.views.report import ReportView, read_operators, read_spend
 from dgm.views.tasks import AgentTaskView, TaskView, TranscriptView
 from dgm.views.values import SpendView, TallyView
 from dgm.web import matrix, tree
+from dgm.web.markup import address_name
 from dgm.web.shared import RunSource
 
 ROWS = 100
@@ -158,6 +159,8 @@ def load_waiting(source: RunSource, values: Values) -> Mapping[str, Any]:
 def load_task(source: RunSource, values: Values) -> Mapping[str, Any]:
     """Load the attempts of all agents, or of one, at a task."""
     run, task = source.run, values["task"]
+    if task not in run.tree.tasks:
+        task = next((each for each in run.tree.tasks if address_name(each) == task), task)
     if "agent" in values:
         one = AgentTaskView.load(run, find_agent(run, values["agent"]), task)
         return {"task": task, "attempts": one.attempts, "tally": None, "part": Part(0, len(one.attempts), 0)}
