@@ -31,7 +31,7 @@ class Library:
 
     def __init__(self, *, run: Path | None = None, folder: Path | None = None) -> None:
         """Show one run, the runs of a folder, or those of all folders in which runs are looked for."""
-        self._run, self._folder = run, folder
+        self._run, self._folder = run and run.absolute(), folder and folder.absolute()
         self._open: dict[str, SharedRun] = {}
         self._list: tuple[RunListView, float] | None = None
         self._listing = asyncio.Lock()
