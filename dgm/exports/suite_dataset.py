@@ -22,15 +22,7 @@ _COLUMNS = (
 
 
 def write_suite(name: str, target: Path, identity: LocalIdentity) -> dict[str, int]:
-    """Write the tasks of a suite into a new folder, with a file for each split. Nothing of a task is changed.
-
-    Args:
-        name: the benchmark's name, which opens without a sandbox.
-        target: the new folder.
-        identity: this machine's secrets, with which no task is written.
-
-    Returns:
-        Numbers of tasks by split.
+    """Write the tasks of a suite, unchanged, with a file for each split; return the numbers of tasks.
 
     Raises:
         UserError: there is no such suite, a task holds a secret of this environment, pyarrow is missing, or the folder

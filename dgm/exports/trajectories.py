@@ -137,7 +137,7 @@ def _build_document(
     has the number of its own in ``extra.thread``.
     """
     events = [call.event for call in calls.values()]
-    threads = read_threads(run, calls)
+    threads = read_threads(run, calls.values())
     steps = _Steps(calls)
     for number, thread in enumerate(threads, 1):
         steps.add_thread(thread, {"thread": number} if len(threads) > 1 else {})
