@@ -16,7 +16,8 @@ from typing import Any, NamedTuple, TypeVar
 from dgm.archive.log import FILE
 from dgm.archive.run import LIVING, PAUSE_EVENTS, Run, state
 from dgm.domain import AgentId
-from dgm.errors import Infrastructure
+from dgm.errors import Infrastructure, UserError
+from dgm.render.safe import one_line
 from dgm.views.run import RunReader, RunView
 
 T = TypeVar("T")
@@ -26,6 +27,8 @@ FRESH_S = 5.0
 """Seconds after which ages and durations of a living run are computed again, without a new event."""
 SHARE = 10
 """A result that took t seconds is served for at least this many times t."""
+LARGEST = 2**53
+"""Numbers in addresses are smaller, so that scripts and SQLite can hold them."""
 BEST_S = 0.3
 """Maximum seconds that a page waits for the best agent of a run when none is known yet."""
 ENTRIES, BYTES = 200, 64_000_000
@@ -206,6 +209,18 @@ class _Worker:
         self.events_read += PAUSE_EVENTS
         if self._closing:
             raise Infrastructure("the server ends")
+
+
+def parse_number(text: str, name: str) -> int:
+    """Return a number of an address.
+
+    Raises:
+        UserError: it is none.
+    """
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else LARGEST
+    if number >= LARGEST:
+        raise UserError(f"{name} {one_line(text, 40)}: not a number that dgm gives")
+    return number
 
 
 class SharedRun:
