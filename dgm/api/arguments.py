@@ -98,8 +98,23 @@ def use_settings(settings: SettingValues | None, flags: Mapping[str, Any] = EMPT
         UserError: a key is unknown, or a value is invalid.
     """
     others, engines = split_engine(settings)
+    resolved = resolve(None, others, flags)
+    refuse_receivers(resolved)
     with use_engine(engines):
-        yield resolve(None, others, flags)
+        yield resolved
+
+
+def refuse_receivers(settings: Settings) -> None:
+    """Make sure that settings name no receivers, which only a search has.
+
+    Raises:
+        UserError: they do.
+    """
+    for name, addresses in (("sinks.to", settings.sinks.to), ("notify.to", settings.notify.to)):
+        if addresses:
+            raise UserError("only searches have receivers", argument=name)
+    if settings.notify.on_event is not None:
+        raise UserError("only searches have receivers", argument="notify.on_event")
 
 
 def apply_assignments(
@@ -116,7 +131,9 @@ def apply_assignments(
     Raises:
         UserError: a setting is unknown, does not fit or may not be set here.
     """
-    changes = resolve(None, assignments, {}).model_dump(mode="json", exclude_unset=True)
+    resolved = resolve(None, assignments, {})
+    refuse_receivers(resolved)
+    changes = resolved.model_dump(mode="json", exclude_unset=True)
     other = sorted(set(changes) - set(allowed))
     if other:
         names = [name if name in ("workers", "sandbox") else f"{name}.*" for name in allowed]

@@ -137,6 +137,7 @@ def evolve_batch(
 def _prepare(runs: list[PlannedRun], file: Path | None, archive: Path, watcher: Watcher) -> list[PlannedRun]:
     """Find every error before any run starts; return the runs with a model in place of ``auto``."""
     for run in runs:
+        run.receiver_words()
         if file:
             require_own_file(file, run.settings, file_models(file))
     settled = settle_models(runs, lambda settings: launch.name_models(settings, watcher))

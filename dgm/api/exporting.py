@@ -18,6 +18,7 @@ from dgm.analysis.agents import find_agent
 from dgm.archive.finding import SUFFIX, find_run, locate_run
 from dgm.archive.packed import find_addresses, unpack
 from dgm.archive.run import Run
+from dgm.benchmarks.opening import is_local
 from dgm.domain import Agent
 from dgm.errors import UserError
 from dgm.exports.git import write_patch, write_source
@@ -26,6 +27,7 @@ from dgm.exports.pack import pack
 from dgm.exports.predictions import write_predictions
 from dgm.exports.provenance import new_documents
 from dgm.exports.scrub import LocalIdentity
+from dgm.exports.suite_dataset import write_suite
 from dgm.exports.tables import EVALUATIONS, SPEND, write_table
 from dgm.exports.trajectories import write_trajectories
 from dgm.sinks.companion import deliver_once
@@ -96,7 +98,7 @@ class Exported(BaseModel):
 
     model_config = ConfigDict(frozen=True)
     run: str
-    """Name of the run."""
+    """Name of the run, or of the suite."""
     agent: int | None = None
     """The exported agent; None for the whole run."""
     what: Content
@@ -134,7 +136,7 @@ def export(
     wandb:, tensorboard: and otlp: get what they do not have yet. Nothing is overwritten.
 
     Args:
-        run: Name, folder or .dgm file of the run.
+        run: Name, folder or .dgm file of the run; a suite's with hf:FOLDER.
         agent: Id, best, cheapest, seed or the start of a commit [default: best].
         target: New file, or new folder (with a / at its end).
         what: source, run, trajectories (folders), evaluations or spend (tables) [default: what TARGET is named].
@@ -150,8 +152,13 @@ def export(
     path = agent if target is None else target
     if path is None or isinstance(path, int):
         raise UserError("name the new file or folder, for example best/ or spend.csv")
+    address = _ADDRESS.fullmatch(resolve_address(str(path), "target"))
+    if address and address["scheme"] == Content.HUGGING_FACE and name is None and _is_suite(str(run)):
+        target = Path(address["rest"] or str(run))
+        counts = write_suite(str(run), target, LocalIdentity.here())
+        return Exported(run=str(run), what=Content.HUGGING_FACE, target=str(target), counts=counts)
     file = locate_run(str(run))
-    if address := _ADDRESS.fullmatch(resolve_address(str(path), "target")):
+    if address:
         if address["scheme"] not in FORMATS and is_sink(address["scheme"]):
             return _send_points(run, address[0], agent if target is not None else what)
         if what is not None:
@@ -172,6 +179,15 @@ def export(
         return _export_content(
             opened, content, Path(path), wanted, None, evaluation, force_agents, allow_failed_probes
         )
+
+
+def _is_suite(name: str) -> bool:
+    """Return whether a name means a suite, and no run."""
+    try:
+        locate_run(name)
+    except UserError:
+        return is_local(name)
+    return False
 
 
 def _send_points(run: str | Path, address: str, part: object) -> Exported:

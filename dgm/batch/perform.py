@@ -129,6 +129,7 @@ class Batch:
                 return
         begun = self.states[run.name].stage is not Stage.WAITING
         words = ["resume", str(folder.absolute())] if begun else [*run.command()]
+        words += run.receiver_words()
         for engine in self.engines:
             words += ["--set", f"engine={engine}"]
         log = self.archive / LOGS / f"{run.name}.log"

@@ -45,6 +45,30 @@ class PlannedRun:
         ]
         return ["run", "--name", self.name, *words]
 
+    def receiver_words(self) -> Sequence[str]:
+        """Return the words that name the receivers of a session, for a new and for a resumed run.
+
+        Raises:
+            UserError: an address may hold a token; everyone on this machine can read the words of a program.
+        """
+        sinks, notify = self.settings.sinks, self.settings.notify
+        for argument, addresses in (("sink", sinks.to), ("notify", notify.to)):
+            if any(_may_hold_token(address, argument) for address in addresses):
+                raise UserError(
+                    "put the address into a variable for several runs: env:NAME", argument=argument
+                )
+        changed = {"sinks": sinks, "notify": notify}
+        return [
+            word
+            for section, record in changed.items()
+            for name, value in record.model_dump(mode="json", exclude_defaults=True).items()
+            for word in ("--set", f"{section}.{name}={format_value(value)}")
+        ]
+
+
+def _may_hold_token(address: str, argument: str) -> bool:
+    return not address.startswith("env:") and (argument == "notify" or "@" in address)
+
 
 def plan_runs(
     name: str,

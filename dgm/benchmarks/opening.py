@@ -267,6 +267,5 @@ def _open(context: BenchmarkContext) -> Benchmark:
         hint = suggestion(kind, list(FORMATS))
         raise UserError(f"benchmark {name!r}: no kind of benchmark {kind!r}{hint}")
     hint = suggestion(name, [*suite_names(), *plugins.find_installed("benchmarks")])
-    raise UserError(
-        f"no suite {name!r}: no suite.toml in {shipped} or {path.absolute()}, and no plug-in{hint}"
-    )
+    folders = " or ".join(sorted({str(shipped), str(path.absolute())}))
+    raise UserError(f"no suite {name!r}: no suite.toml in {folders}, and no plug-in{hint}")

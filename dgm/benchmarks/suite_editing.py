@@ -254,7 +254,7 @@ def choose_splits(
         UserError: the tasks cannot be split so; the message says why.
     """
     if not 0 < holdout < 1:
-        raise UserError(f"{holdout:g}: must be a share that leaves some tasks for search", argument="holdout")
+        raise UserError(f"{holdout:g}: must be a share above 0 and below 1", argument="holdout")
     if not 0 <= promotion < 1 - holdout:
         raise UserError(
             f"{promotion:g}: must be a share that leaves some tasks for search", argument="promotion"

@@ -13,7 +13,7 @@ from dgm.api.arguments import assignments_of
 from dgm.api.batching import BatchRunView, BatchView, evolve_batch
 from dgm.api.control import StopView
 from dgm.api.control import stop as stop_run
-from dgm.api.search import Evolution, evolve, settings_of_arguments
+from dgm.api.search import Evolution, evolve, settings_of_arguments, settings_of_receivers
 from dgm.api.search import plan as plan_search
 from dgm.archive.finding import find_run
 from dgm.archive.run import Run
@@ -117,7 +117,8 @@ def _run(
         watcher.names_run = "name" not in options
         return _search(lambda: evolve(file, watcher=watcher, **options), watcher, trust=trust)
     name, texts, preset = (options.pop(key, None) for key in ("name", "settings", "preset"))
-    settings = [*(texts or ()), *assignments_of(settings_of_arguments(**options))]
+    receivers = settings_of_receivers(options.pop("sink", None), options.pop("notify", None))
+    settings = [*(texts or ()), *assignments_of({**settings_of_arguments(**options), **receivers})]
 
     def perform() -> BatchView:
         return evolve_batch(
@@ -153,7 +154,8 @@ def _print_presets(*, json: bool) -> int:
 def _plan(file: str | None, watcher: TerminalWatcher, *, json: bool, batch: bool, **options: Any) -> int:
     if batch:
         raise UserError("plans one run; leave out --seeds and --vary", argument="plan")
-    options.pop("name", None)
+    for without_run in ("name", "sink", "notify"):
+        options.pop(without_run, None)
     view = plan_search(file, watcher=watcher, **options)
     if json:
         print_json(view)

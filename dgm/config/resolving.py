@@ -335,8 +335,6 @@ def _operator_conflicts(settings: Settings) -> Iterator[tuple[str, str]]:
         yield key, "an operator without a name; write one, or several joined by '+'"
     if twice := next((name for name in names if names.count(name) > 1), None):
         yield key, f"'{twice}' is named twice; operators.weights says which is chosen more often"
-    if names == ("crossover",):
-        yield key, "it needs two agents, and a search begins with one; name another operator beside it"
     if operators.choice == "bandit" and len(names) == 1:
         yield "operators.choice = 'bandit'", "there is one operator only; name several, joined by '+'"
     if operators.promises and operators.choice != "bandit":

@@ -2,17 +2,17 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from dgm.archive.conversations import Thread, collect_threads
 from dgm.archive.events import ModelCalled, TaskGraded
 from dgm.archive.journal import CallReader
-from dgm.archive.run import Run, identity_of
+from dgm.archive.run import Run, RunIdentity
 from dgm.bounded_reading import parse_json, refuse_odd_values
 from dgm.domain import ActionId, Agent, Evaluation
-from dgm.messages import Message, Reply, Tool
+from dgm.messages import Message, Reply
 
 _INVISIBLE = re.compile(r"[^ -~\n]")
 
@@ -32,10 +32,10 @@ def find_evaluations(run: Run, agent: Agent | None) -> Sequence[tuple[ActionId, 
     return sorted(wanted, key=lambda item: (item[1].agent, item[1].task, item[1].attempt, item[0]))
 
 
-def evaluation_facts(run: Run, action: ActionId, evaluation: Evaluation) -> dict[str, Any]:
+def evaluation_facts(identity: RunIdentity, action: ActionId, evaluation: Evaluation) -> dict[str, Any]:
     """Return the facts by which exports name an evaluation: not the reason, which may name hidden tests."""
     return {
-        **identity_of(run).record(),
+        **identity.record(),
         "agent": evaluation.agent,
         "task": evaluation.task,
         "attempt": evaluation.attempt + 1,
@@ -63,14 +63,14 @@ def find_calls(run: Run, action: ActionId) -> Mapping[int, AnsweredCall]:
     return dict(sorted(calls.items()))
 
 
-def read_threads(run: Run, calls: Mapping[int, AnsweredCall]) -> Sequence[Thread]:
+def read_threads(run: Run, calls: Iterable[AnsweredCall]) -> Sequence[Thread]:
     """Return the conversations of an action's calls, the main one first.
 
     Raises:
         ArchiveCorrupt: a call is missing or damaged.
     """
     reader = CallReader(run.store)
-    return collect_threads((call.event.number, *reader.exchange(call.event)) for call in calls.values())
+    return collect_threads((call.event.number, *reader.exchange(call.event)) for call in calls)
 
 
 def guard_calls(run: Run, action: ActionId) -> AbstractContextManager[None]:
@@ -81,28 +81,20 @@ def guard_calls(run: Run, action: ActionId) -> AbstractContextManager[None]:
 def chat_messages(thread: Thread) -> list[ChatMessage]:
     """Return a conversation as chat messages, with the first system prompt; refused calls are left out."""
     system = next((prompts.system for prompts in thread.prompts), "")
-    turns = [
-        _chat_message(turn.message, turn.reply)
-        for turn in thread.turns
-        if turn.reply is None or not turn.reply.error
-    ]
+    answered = (turn for turn in thread.turns if turn.reply is None or not turn.reply.error)
+    turns = [_chat_message(turn.message, turn.reply) for turn in answered]
     return [*([{"role": "system", "content": system}] if system else []), *turns]
 
 
 def tool_definitions(thread: Thread) -> list[dict[str, Any]]:
     """Return the tools that a conversation offers its model, as Chat Completions has them."""
     tools = {tool.name: tool for prompts in thread.prompts for tool in prompts.tools}
-    return [
-        {
-            "type": "function",
-            "function": {"name": name, "description": tool.description, "parameters": _parameters(tool)},
-        }
+    texts = {name: json.dumps(tool.parameters) for name, tool in tools.items()}
+    functions = [
+        {"name": name, "description": tool.description, "parameters": read_arguments(texts[name])}
         for name, tool in tools.items()
     ]
-
-
-def _parameters(tool: Tool) -> dict[str, Any]:
-    return read_arguments(json.dumps(tool.parameters))
+    return [{"type": "function", "function": function} for function in functions]
 
 
 def _chat_message(message: Message, reply: Reply | None) -> ChatMessage:
@@ -110,13 +102,12 @@ def _chat_message(message: Message, reply: Reply | None) -> ChatMessage:
     if reply and reply.reasoning:
         body["reasoning_content"] = reply.reasoning
     if message.calls:
+        functions = [
+            {"name": call.name, "arguments": read_arguments(call.arguments)} for call in message.calls
+        ]
         body["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": read_arguments(call.arguments)},
-            }
-            for call in message.calls
+            {"id": call.id, "type": "function", "function": function}
+            for call, function in zip(message.calls, functions, strict=True)
         ]
     if message.call_id:
         body["tool_call_id"] = message.call_id

@@ -7,9 +7,7 @@ which goes into a task's container.
 import json
 import shlex
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from harbor.agents.agent_auth_resolution import (
     ModelConnectionSpec,
@@ -67,27 +65,17 @@ class Agent(BaseInstalledAgent):  # type: ignore[misc]
         return str(FACTS["version"])
 
     @classmethod
-    def check_model_credentials(
-        cls,
-        connection: ResolvedModelConnection,
-        *,
-        kwargs: Mapping[str, Any],  # noqa: ARG003
-        env: Mapping[str, str],  # noqa: ARG003
-        explicit_env: Mapping[str, str] | None = None,  # noqa: ARG003
-    ) -> None:
+    def check_model_credentials(cls, connection: ResolvedModelConnection, **_: object) -> None:
         """Refuse a model without a key, before a container starts."""
         require_model_api_key(connection, cls.name())
 
     async def install(self, environment: BaseEnvironment) -> None:
         """Put the agent into the container, with its packages, and check that it starts."""
         packages, npm = FACTS["requires"], FACTS["npm"]
-        await self.ensure_system_dependencies(
-            environment,
-            ("python3", "git", *(["python_pip"] if packages else []), *(["nodejs", "npm"] if npm else [])),
-        )
         certificates = await environment.exec("test -e /etc/ssl/certs/ca-certificates.crt", user="root")
-        if certificates.return_code:
-            await self.ensure_system_dependencies(environment, ("ca_certificates",))
+        needs = ["python3", "git", *(["python_pip"] if packages else []), *(["nodejs", "npm"] if npm else [])]
+        needs += ["ca_certificates"] if certificates.return_code else []
+        await self.ensure_system_dependencies(environment, tuple(needs))
         await environment.upload_dir(HERE / "inside", FOLDER)
         if environment.default_user is not None:
             owner = shlex.quote(str(environment.default_user))
@@ -113,12 +101,8 @@ class Agent(BaseInstalledAgent):  # type: ignore[misc]
         address = connection.execution_base_url
         if not address:
             raise ValueError(f"no address is known for {self.model_name}: give --base-url")
-        job = {
-            "problem": instruction,
-            "time_limit_s": self.options.time_limit_s,
-            "calls": self.options.calls,
-            "model": model,
-        }
+        limits = {"time_limit_s": self.options.time_limit_s, "calls": self.options.calls}
+        job = {"problem": instruction, "model": model, **limits}
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "job.json")
             file.write_text(json.dumps(job), encoding="utf-8")

@@ -10,11 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from importlib.resources import files
+from itertools import takewhile
 from pathlib import Path
 from string import Template
 
 from dgm import __version__
-from dgm.archive.conversations import Thread
 from dgm.archive.run import Run, identity_of
 from dgm.domain import ActionId, Agent, Evaluation, TaskId, Verdict
 from dgm.errors import UserError
@@ -40,10 +40,7 @@ _VERDICT = "verdict:string score:float64"
 _SPEND = "commit:string calls:int64 input_tokens:int64 output_tokens:int64 usd:float64 seconds:float64"
 _PAIR = "chosen_agent:int64 chosen_action:int64 rejected_agent:int64 rejected_action:int64"
 _CONFIGS: Mapping[str, tuple[str, str]] = {
-    "evaluations": (
-        f"{_FACTS} {_VERDICT} {_SPEND}",
-        "every verdict of the run",
-    ),
+    "evaluations": (f"{_FACTS} {_VERDICT} {_SPEND}", "every verdict of the run"),
     "trajectories": (
         f"{_FACTS} {_VERDICT} model:string thread:int64 segments:int64 calls:int64 messages:messages tools:json",
         "every conversation of every evaluation; thread 1 is the main one",
@@ -61,16 +58,7 @@ _CONFIGS: Mapping[str, tuple[str, str]] = {
 
 
 def write_dataset(run: Run, agent: Agent | None, target: Path, identity: LocalIdentity) -> dict[str, int]:
-    """Write the evaluations and conversations of a run, or of one agent, into a new folder.
-
-    Args:
-        run: the run.
-        agent: its evaluations; None: those of all agents.
-        target: the new folder.
-        identity: the facts about this machine that must not be in the files.
-
-    Returns:
-        Numbers of rows by configuration.
+    """Write the evaluations and conversations of a run, or of one agent; return the numbers of rows.
 
     Raises:
         UserError: pyarrow is missing, the folder cannot be made, or no evaluation has a verdict.
@@ -83,20 +71,16 @@ def write_dataset(run: Run, agent: Agent | None, target: Path, identity: LocalId
         scrubber = make_scrubber(run.folder, identity)
         with ExitStack() as stack:
             writers = {
-                name: stack.enter_context(RowWriter(_file_of(draft, name), columns, scrubber))
+                name: stack.enter_context(RowWriter(draft / f"{name}.parquet", columns, scrubber))
                 for name, (columns, _) in _CONFIGS.items()
             }
             _write_rows(run, evaluations, writers)
         counts = {name: writer.rows for name, writer in writers.items()}
         for name in [name for name, rows in counts.items() if not rows]:
-            _file_of(draft, name).unlink()
+            (draft / f"{name}.parquet").unlink()
         card = _make_card(run, target, counts, scrubber)
         (draft / "README.md").write_bytes(scrubber.clean(card.encode()))
     return counts
-
-
-def _file_of(folder: Path, config: str) -> Path:
-    return folder / f"{config}.parquet"
 
 
 def _write_rows(
@@ -104,9 +88,10 @@ def _write_rows(
 ) -> None:
     solved: dict[tuple[TaskId, bytes], list[ActionId]] = defaultdict(list)
     unsolved: dict[tuple[TaskId, bytes], list[ActionId]] = defaultdict(list)
+    identity = identity_of(run)
     for action, evaluation in evaluations:
         usage = evaluation.cost.usage
-        facts = evaluation_facts(run, action, evaluation)
+        facts = evaluation_facts(identity, action, evaluation)
         row = {**facts, "commit": run.tree.agents[evaluation.agent].commit, "calls": usage.calls}
         row |= {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens, "usd": usage.usd}
         writers["evaluations"].add({**row, "seconds": evaluation.cost.seconds})
@@ -130,9 +115,9 @@ def _write_rows(
 
 def _conversation_rows(run: Run, action: ActionId) -> Iterator[Row]:
     calls = find_calls(run, action)
-    for number, thread in enumerate(read_threads(run, calls), 1):
+    for number, thread in enumerate(read_threads(run, calls.values()), 1):
         yield {
-            "model": calls[_last_call(thread)].event.model,
+            "model": calls[max(turn.call for turn in thread.turns)].event.model,
             "thread": number,
             "segments": len(thread.segments),
             "calls": thread.calls,
@@ -141,15 +126,10 @@ def _conversation_rows(run: Run, action: ActionId) -> Iterator[Row]:
         }
 
 
-def _last_call(thread: Thread) -> int:
-    return max(turn.call for turn in thread.turns)
-
-
 def _split(messages: Sequence[ChatMessage]) -> tuple[Sequence[ChatMessage], Sequence[ChatMessage]]:
     """Return the messages before the model's first one, and the others."""
-    roles = [message["role"] for message in messages]
-    first = roles.index(Role.ASSISTANT) if Role.ASSISTANT in roles else len(messages)
-    return messages[:first], messages[first:]
+    prompt = list(takewhile(lambda message: message["role"] != Role.ASSISTANT, messages))
+    return prompt, messages[len(prompt) :]
 
 
 def _pair_row(run: Run, outcomes: Mapping[ActionId, Evaluation], chosen: ActionId, rejected: ActionId) -> Row:
@@ -171,11 +151,9 @@ def _pair_row(run: Run, outcomes: Mapping[ActionId, Evaluation], chosen: ActionI
 
 def _make_card(run: Run, target: Path, counts: Mapping[str, int], scrubber: Scrubber) -> str:
     written = [name for name, rows in counts.items() if rows]
-    configs = [f"- config_name: {name}\n  data_files: {name}.parquet" for name in written]
-    head = "\n".join(["configs:", *configs, "tags: [agents, code, trajectories]"])
     template = Template(files("dgm.exports").joinpath("dataset_card.md").read_text(encoding="utf-8"))
     return template.substitute(
-        head=head,
+        configs="\n".join(f"- config_name: {name}\n  data_files: {name}.parquet" for name in written),
         run=json.dumps(run.name, ensure_ascii=True),
         version=__version__,
         table="\n".join(f"| `{name}` | {counts[name]} | {_CONFIGS[name][1]} |" for name in written),

@@ -6,9 +6,9 @@ A further attempt at a task is a further epoch of its sample. All texts are clea
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import chain, groupby
 from math import sqrt
 from pathlib import Path
 from statistics import fmean, stdev
@@ -35,26 +35,17 @@ from dgm.exports.scrub import LocalIdentity
 from dgm.messages import Role
 from dgm.views.run import models_of
 
-SCORER = "resolved"
-"""Inspect's name of the verdict: C or I, as its own scorers have it."""
-SHARE = "share"
-"""Inspect's name of the share of tests that passed."""
+VERDICT, SHARE = "resolved", "share"
+"""Names of the scores: the verdict, and the share of tests that passed."""
+SOLVED = "C"
+"""Value of a verdict that Inspect counts as correct; else ``I``."""
 _UNNAMEABLE = re.compile(r"[^A-Za-z0-9.-]+")
 
 Json = dict[str, Any]
 
 
 def write_logs(run: Run, agent: Agent | None, target: Path, identity: LocalIdentity) -> dict[str, int]:
-    """Write the logs of a run, or of one agent, into a new folder.
-
-    Args:
-        run: the run.
-        agent: its evaluations; None: those of all agents.
-        target: the new folder, for ``inspect view --log-dir``.
-        identity: the facts about this machine that must not be in the files.
-
-    Returns:
-        Numbers of logs and of samples.
+    """Write the logs of a run, or of one agent; return the numbers of logs and of samples.
 
     Raises:
         UserError: ``inspect_ai`` is missing, the folder cannot be made, or no evaluation has a verdict.
@@ -87,12 +78,13 @@ def write_logs(run: Run, agent: Agent | None, target: Path, identity: LocalIdent
 
 def _log_record(run: Run, agent: Agent, evaluations: Sequence[tuple[ActionId, Evaluation]]) -> Json:
     identity, benchmark = identity_of(run), str(run.settings()["benchmark"])
-    calls = {action: find_calls(run, action) for action, _ in evaluations}
+    calls = {action: list(find_calls(run, action).values()) for action, _ in evaluations}
     samples = [_sample_record(run, action, item, calls[action]) for action, item in evaluations]
     tasks = list(dict.fromkeys(item.task for _, item in evaluations))
-    answered = [call for group in calls.values() for call in group.values()]
+    answered = list(chain.from_iterable(calls.values()))
     begun, ended = _time_range(answered)
     name = f"{run.config.get('id', identity.run)}-agent-{agent.id}"
+    facts = {"parents": list(agent.parents), "commit": agent.commit, "operator": agent.operator}
     return {
         "status": "success",
         "eval": {
@@ -106,74 +98,66 @@ def _log_record(run: Run, agent: Agent, evaluations: Sequence[tuple[ActionId, Ev
             "model": models_of(run)["solve"],
             "config": {"epochs": max(item.attempt + 1 for _, item in evaluations)},
             "packages": {"dgm": __version__},
-            "metadata": {
-                **identity.record(),
-                "agent": agent.id,
-                "parents": list(agent.parents),
-                "commit": agent.commit,
-                "operator": agent.operator,
-            },
+            "metadata": {**identity.record(), "agent": agent.id, **facts},
         },
         "results": {
             "total_samples": len(samples),
-            "completed_samples": sum(item.verdict is not Verdict.INVALID for _, item in evaluations),
-            "scores": _score_records([item for _, item in evaluations]),
+            "completed_samples": sum("scores" in sample for sample in samples),
+            "scores": [_score_record(samples, VERDICT, "accuracy"), _score_record(samples, SHARE, "mean")],
         },
-        "stats": {
-            "started_at": begun,
-            "completed_at": ended,
-            "model_usage": _usage_records(answered),
-        },
+        "stats": {"started_at": begun, "completed_at": ended, "model_usage": _usage_records(answered)},
         "samples": samples,
     }
 
 
-def _score_records(evaluations: Sequence[Evaluation]) -> list[Json]:
+def _score_record(samples: Sequence[Json], name: str, metric: str) -> Json:
     """Return Inspect's metrics: the mean over tasks of their attempts' mean, and its standard error."""
-    graded = [item for item in evaluations if item.verdict is not Verdict.INVALID]
-    counts = {"scored_samples": len(graded), "unscored_samples": len(evaluations) - len(graded)}
-    records = []
-    for name, metric in ((SCORER, "accuracy"), (SHARE, "mean")):
-        by_task: dict[str, list[float]] = defaultdict(list)
-        for item in graded:
-            resolved = float(item.verdict is Verdict.RESOLVED)
-            by_task[item.task].append(resolved if name == SCORER else item.score)
-        means = [fmean(values) for values in by_task.values()]
-        error = stdev(means) / sqrt(len(means)) if len(means) > 1 else 0.0
-        values = {metric: fmean(means), "stderr": error} if means else {}
-        metrics = {key: {"name": key, "value": value} for key, value in values.items()}
-        records.append({"name": name, "scorer": name, **counts, "metrics": metrics})
-    return records
+    by_task: dict[str, list[float]] = defaultdict(list)
+    graded = [sample for sample in samples if "scores" in sample]
+    for sample in graded:
+        value = sample["scores"][name]["value"]
+        by_task[sample["id"]].append(float(value == SOLVED if name == VERDICT else value))
+    means = [fmean(values) for values in by_task.values()]
+    error = stdev(means) / sqrt(len(means)) if len(means) > 1 else 0.0
+    values = {metric: fmean(means), "stderr": error} if means else {}
+    return {
+        "name": name,
+        "scorer": name,
+        "scored_samples": len(graded),
+        "unscored_samples": len(samples) - len(graded),
+        "metrics": {key: {"name": key, "value": value} for key, value in values.items()},
+    }
 
 
-def _sample_record(
-    run: Run, action: ActionId, evaluation: Evaluation, calls: Mapping[int, AnsweredCall]
-) -> Json:
+def _sample_record(run: Run, action: ActionId, evaluation: Evaluation, calls: Sequence[AnsweredCall]) -> Json:
     with guard_calls(run, action):
         threads = read_threads(run, calls)
         messages = _inspect_messages(chat_messages(threads[0]) if threads else [])
-    begun, ended = _time_range(calls.values())
-    answer = next((message for message in reversed(messages) if message["role"] == Role.ASSISTANT), None)
-    model = list(calls.values())[-1].event.model if calls else ""
+    prompts = (message["content"] for message in messages if message["role"] == Role.USER)
+    answers = [message for message in messages if message["role"] == Role.ASSISTANT]
+    begun, ended = _time_range(calls)
     record: Json = {
         "id": evaluation.task,
         "epoch": evaluation.attempt + 1,
-        "input": next((message["content"] for message in messages if message["role"] == Role.USER), ""),
+        "input": next(prompts, ""),
         "target": "",
         "messages": messages,
-        "output": {"model": model, "choices": [{"message": answer}] if answer else []},
-        "model_usage": _usage_records(calls.values()),
+        "output": {
+            "model": calls[-1].event.model if calls else "",
+            "choices": [{"message": answer} for answer in answers[-1:]],
+        },
+        "model_usage": _usage_records(calls),
         "started_at": begun,
         "completed_at": ended,
         "total_time": evaluation.cost.seconds,
         "uuid": f"{run.config.get('id', run.name)}-action-{action}",
-        "metadata": {**evaluation_facts(run, action, evaluation), "conversations": len(threads)},
+        "metadata": {**evaluation_facts(identity_of(run), action, evaluation), "conversations": len(threads)},
     }
     if evaluation.verdict is Verdict.INVALID:
-        message = "The infrastructure failed; this verdict counts nowhere."
-        return {**record, "error": {"message": message, "traceback": "", "traceback_ansi": ""}}
-    verdict = "C" if evaluation.verdict is Verdict.RESOLVED else "I"
-    return {**record, "scores": {SCORER: {"value": verdict}, SHARE: {"value": evaluation.score}}}
+        reason = "The infrastructure failed; this verdict counts nowhere."
+        return {**record, "error": {"message": reason, "traceback": "", "traceback_ansi": ""}}
+    verdict = SOLVED if evaluation.verdict is Verdict.RESOLVED else "I"
+    return {**record, "scores": {VERDICT: {"value": verdict}, SHARE: {"value": evaluation.score}}}
 
 
 def _inspect_messages(messages: Sequence[ChatMessage]) -> list[Json]:
@@ -182,13 +166,16 @@ def _inspect_messages(messages: Sequence[ChatMessage]) -> list[Json]:
     for number, message in enumerate(messages, 1):
         record = {"id": str(number), "role": message["role"], "content": message["content"]}
         if reasoning := message.get("reasoning_content"):
-            parts = [{"type": "reasoning", "reasoning": reasoning}]
-            record["content"] = [*parts, {"type": "text", "text": message["content"]}]
+            text = {"type": "text", "text": message["content"]}
+            record["content"] = [{"type": "reasoning", "reasoning": reasoning}, text]
         if calls := message.get("tool_calls"):
             names |= {call["id"]: call["function"]["name"] for call in calls}
             record["tool_calls"] = [
-                {"id": call["id"], "function": call["function"]["name"], "type": "function"}
-                | {"arguments": call["function"]["arguments"]}
+                {
+                    "id": call["id"],
+                    "function": call["function"]["name"],
+                    "arguments": call["function"]["arguments"],
+                }
                 for call in calls
             ]
         if message["role"] == Role.TOOL:
@@ -198,7 +185,7 @@ def _inspect_messages(messages: Sequence[ChatMessage]) -> list[Json]:
     return records
 
 
-def _usage_records(calls: Iterable[AnsweredCall]) -> dict[str, Json]:
+def _usage_records(calls: Sequence[AnsweredCall]) -> dict[str, Json]:
     """Return Inspect's usage by model; its input tokens are those that the cache did not have."""
     totals: dict[str, Usage] = {}
     for call in calls:
@@ -217,7 +204,7 @@ def _usage_records(calls: Iterable[AnsweredCall]) -> dict[str, Json]:
     }
 
 
-def _time_range(calls: Iterable[AnsweredCall]) -> tuple[str, str]:
+def _time_range(calls: Sequence[AnsweredCall]) -> tuple[str, str]:
     """Return the times of the first and the last answer; of the first second of 1970 if there was none."""
     times = sorted(call.at for call in calls) or [0.0]
     first, last = (

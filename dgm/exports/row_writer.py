@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from dgm.bounded_reading import refuse_odd_values
 from dgm.exports.conversations import dump_json
 from dgm.exports.scrub import Scrubber
 from dgm.exports.tables import import_pyarrow
@@ -63,23 +64,23 @@ class RowWriter:
     def _flush(self) -> None:
         if self._piece:
             # Rows cannot be made into Arrow's JSON directly.
-            table = self._pa.Table.from_pylist(self._piece, self._make_schema(self._pa.string()))
+            with refuse_odd_values("recorded model calls"):
+                table = self._pa.Table.from_pylist(self._piece, self._make_schema(self._pa.string()))
             self._file.write_table(table.cast(self._schema))
             self._piece.clear()
             self._bytes = 0
 
     def _make_schema(self, json_type: "pa.DataType") -> "pa.Schema":
         pa, text = self._pa, self._pa.string()
-        message = pa.struct(
-            {
-                "role": text,
-                "content": text,
-                "reasoning_content": text,
-                "tool_calls": pa.list_(json_type),
-                "tool_call_id": text,
-            }
-        )
-        types = {"json": pa.list_(json_type), "messages": pa.list_(message)}
+        words = dict.fromkeys(("role", "content", "reasoning_content", "tool_call_id"), text)
+        message = pa.struct({**words, "tool_calls": pa.list_(json_type)})
+        file = pa.struct(dict.fromkeys(("path", "mode", "encoding", "content"), text))
+        types = {
+            "json": pa.list_(json_type),
+            "messages": pa.list_(message),
+            "strings": pa.list_(text),
+            "files": pa.list_(file),
+        }
         return pa.schema([(name, types.get(kind, kind)) for name, kind in self._columns.items()])
 
 

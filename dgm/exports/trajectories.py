@@ -14,7 +14,7 @@ from typing import Any
 
 from dgm.archive.conversations import Thread
 from dgm.archive.events import ModelCalled
-from dgm.archive.run import Run, identity_of
+from dgm.archive.run import Run, RunIdentity, identity_of
 from dgm.domain import ActionId, Agent, Evaluation, Usage
 from dgm.errors import UserError
 from dgm.exports.conversations import (
@@ -87,6 +87,7 @@ def write_trajectories(
             subject = "the run" if agent is None else f"agent {agent.id}"
             raise UserError(f"{target}: not written: no evaluation of {subject} has a verdict yet")
         scrubber = make_scrubber(run.folder, identity)
+        named = identity_of(run)
         writers: dict[ActionId, str] = {}
         with (draft / INDEX).open("wb") as index:
             for action, evaluation in evaluations:
@@ -96,7 +97,7 @@ def write_trajectories(
                     name = _file_name(action, evaluation, file, scrubber) if file.data else None
                     if name:
                         (draft / name).write_bytes(scrubber.clean(file.data))
-                    row = _index_row(run, action, evaluation, file)
+                    row = _index_row(run, named, action, evaluation, file)
                     index.write(scrubber.clean(dump_json({"file": name, **row}) + b"\n"))
     counts = list(writers.values())
     return {"own": counts.count("agent"), "recorded": counts.count("dgm"), "missing": counts.count("")}
@@ -136,7 +137,7 @@ def _build_document(
     has the number of its own in ``extra.thread``.
     """
     events = [call.event for call in calls.values()]
-    threads = read_threads(run, calls)
+    threads = read_threads(run, calls.values())
     steps = _Steps(calls)
     for number, thread in enumerate(threads, 1):
         steps.add_thread(thread, {"thread": number} if len(threads) > 1 else {})
@@ -149,7 +150,7 @@ def _build_document(
             "version": run.tree.agents[evaluation.agent].commit,
             "model_name": events[-1].model,
         },
-        "extra": evaluation_facts(run, action, evaluation),
+        "extra": evaluation_facts(identity, action, evaluation),
         "steps": steps.steps,
         "final_metrics": {
             **{f"total_{key}": value for key, value in total.items() if key != "extra"},
@@ -248,10 +249,12 @@ def _metrics_of(usage: Usage) -> Mapping[str, Any]:
     }
 
 
-def _index_row(run: Run, action: ActionId, evaluation: Evaluation, file: _File) -> Mapping[str, Any]:
+def _index_row(
+    run: Run, identity: RunIdentity, action: ActionId, evaluation: Evaluation, file: _File
+) -> Mapping[str, Any]:
     spend = run.tree.spend_of(action)
     return {
-        **evaluation_facts(run, action, evaluation),
+        **evaluation_facts(identity, action, evaluation),
         "try": file.attempt,
         "written_by": file.writer,
         "form": file.form,

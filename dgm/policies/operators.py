@@ -89,12 +89,12 @@ def open_operators(settings: Settings, needs: Mapping[str, Needs]) -> tuple[Oper
         needs: operator → its needs; an operator that is not named needs nothing.
 
     Raises:
-        UserError: no operator could make the first child.
+        UserError: every operator needs several agents.
     """
     wanted = {name: needs.get(name, Needs()) for name in settings.operator_names}
     if not any(need.parents == 1 and need.archive <= 1 for need in wanted.values()):
         raise UserError(
-            f"operator = {settings.operator!r}: needs more agents than the one that a search begins with; "
+            f"operator = {settings.operator!r}: cannot make a child of every agent; "
             "name another operator beside it, such as self-edit"
         )
     choice: Choice = FixedWeights(settings.operators.weights)

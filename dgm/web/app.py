@@ -161,13 +161,13 @@ async def _send_static(request: Request) -> Response:
 async def _send_news(request: Request) -> Response:
     run = await _open_run(request)
     return StreamingResponse(
-        _stream_news(run, request.app.state.closing),
+        stream_news(run, request.app.state.closing),
         media_type="text/event-stream",
         headers={"X-Accel-Buffering": "no"},
     )
 
 
-async def _stream_news(run: SharedRun, closing: asyncio.Event) -> AsyncIterator[str]:
+async def stream_news(run: SharedRun, closing: asyncio.Event) -> AsyncIterator[str]:
     """Yield the newest facts of a run whenever they change, at most every ``NEWS_S``; a slow viewer misses some."""
     news: News | None = None
     while not closing.is_set():

@@ -1,7 +1,6 @@
 """The runs that a server shows, by the names in its addresses. A name that is no run's leads nowhere."""
 
 import asyncio
-import hashlib
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from dgm.errors import UserError
 from dgm.paths import NOT_RUNS
 from dgm.views.gauges import Readings, read_gauges
 from dgm.views.run_list import BROKEN, RunListView, RunRow
+from dgm.web.markup import address_name
 from dgm.web.shared import SHARE, SharedRun
 
 log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ class Library:
 
     def __init__(self, *, run: Path | None = None, folder: Path | None = None) -> None:
         """Show one run, the runs of a folder, or those of all folders in which runs are looked for."""
-        self._run, self._folder = run, folder
+        self._run, self._folder = run and run.absolute(), folder and folder.absolute()
         self._open: dict[str, SharedRun] = {}
         self._list: tuple[RunListView, float] | None = None
         self._listing = asyncio.Lock()
@@ -144,13 +144,6 @@ class Library:
         for run in self._open.values():
             run.close()
         self._open.clear()
-
-
-def address_name(name: str) -> str:
-    """Return what stands for a run in an address: its name, or a checksum of one that is no plain text."""
-    if name.isprintable():
-        return name
-    return f"~{hashlib.sha256(name.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
 
 
 def _read_signature(file: Path) -> Signature:

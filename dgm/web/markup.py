@@ -1,5 +1,6 @@
 """From views to HTML: the templates' environment, in which every text is neutralised and escaped."""
 
+import hashlib
 import time
 from collections.abc import Mapping
 from functools import cache
@@ -53,9 +54,16 @@ def static_files() -> Mapping[str, tuple[bytes, str]]:
     return {name: (data, TYPES[name[name.rfind(".") :]]) for name, data in names.items()}
 
 
-def encode_part(text: str) -> str:
-    """Return a text as one part of a path."""
-    return quote(str(text).encode("utf-8", "replace"), safe="")
+def encode_part(name: str) -> str:
+    """Return the name of a run or a task as one part of a path."""
+    return quote(address_name(name), safe="")
+
+
+def address_name(name: str) -> str:
+    """Return what stands for a run or a task in an address: its name, or a checksum of one that is no plain text."""
+    if name.isprintable():
+        return name
+    return f"~{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
 def cut(text: str, most: int = CUT_CHARS) -> str:

@@ -36,13 +36,13 @@ from dgm.views.report import ReportView, read_operators, read_spend
 from dgm.views.tasks import AgentTaskView, TaskView, TranscriptView
 from dgm.views.values import SpendView, TallyView
 from dgm.web import matrix, tree
-from dgm.web.shared import RunSource
+from dgm.web.markup import address_name
+from dgm.web.shared import RunSource, parse_number
 
 ROWS = 100
 """Rows of a page of agents, events or messages."""
 DIFF_CHARS = 400_000
 """Maximum characters of a diff on a page."""
-LARGEST = 2**53
 Values = Mapping[str, str]
 """What stands in the address and the query of a request; both are a stranger's text."""
 
@@ -158,6 +158,8 @@ def load_waiting(source: RunSource, values: Values) -> Mapping[str, Any]:
 def load_task(source: RunSource, values: Values) -> Mapping[str, Any]:
     """Load the attempts of all agents, or of one, at a task."""
     run, task = source.run, values["task"]
+    if task not in run.tree.tasks:
+        task = next((each for each in run.tree.tasks if address_name(each) == task), task)
     if "agent" in values:
         one = AgentTaskView.load(run, find_agent(run, values["agent"]), task)
         return {"task": task, "attempts": one.attempts, "tally": None, "part": Part(0, len(one.attempts), 0)}
@@ -259,18 +261,6 @@ class Part(NamedTuple):
         """Return the part that a query asks for with ``from``."""
         start = min(parse_number(values.get("from") or "0", "from"), max(0, count - 1))
         return cls(start, min(count, start + ROWS), count)
-
-
-def parse_number(text: str, name: str) -> int:
-    """Return a number of an address.
-
-    Raises:
-        UserError: it is none.
-    """
-    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else LARGEST
-    if number >= LARGEST:
-        raise UserError(f"{name} {one_line(text, 40)}: not a number that dgm gives")
-    return number
 
 
 def read_document(run: Run, cost: Cost, name: str) -> str:

@@ -18,7 +18,7 @@ from dgm.archive.finding import archive_folders, find_run
 from dgm.errors import UserError
 from dgm.web.app import make_app
 from dgm.web.guard import LOOPBACK, Guard
-from dgm.web.library import Library, address_name
+from dgm.web.library import Library
 from dgm.web.markup import encode_part
 
 PORT = 8421
@@ -78,6 +78,7 @@ class _Server(uvicorn.Server):
             uvicorn.Config(
                 app,
                 log_config=None,
+                log_level="critical",  # its messages are about what strangers send
                 access_log=False,
                 ws="none",
                 limit_concurrency=CONNECTIONS,
@@ -128,7 +129,7 @@ def _find_runs(target: str | Path | None) -> tuple[Library, str]:
     if folder.is_dir() and not any((run / "run.json").exists() for run in runs):
         return Library(folder=folder), "/"
     run = find_run(str(target))
-    return Library(run=run), f"/{encode_part(address_name(run.name))}"
+    return Library(run=run), f"/{encode_part(run.name)}"
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -148,7 +149,7 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         raise UserError(
-            f"{host}:{port} cannot be used: {error.strerror}; choose another with --port, 0 for any that is free"
+            f"{host}:{port} cannot be used: {error.strerror}; choose another port, or 0 for any that is free"
         ) from error
     return listener
 

@@ -1,18 +1,14 @@
 """The tree page in a real Chromium: what keys, pointers, links and news do, for runs of all sizes and hostile names."""
 
-import contextlib
 import re
-import threading
-import time
 from itertools import pairwise
 from random import Random
 
 import pytest
 
-from dgm.archive.run import Run
 from tests.support.browsing import SIZES, find_violations, serving
 from tests.support.runs.bushy import bushy_run
-from tests.support.runs.growing import Growing
+from tests.support.runs.growing import Growing, growth
 from tests.support.runs.hostile import hostile
 
 pytestmark = [pytest.mark.connect, pytest.mark.starts_processes]
@@ -35,6 +31,41 @@ async ([parents, folded]) => {
            above: parents.map((_, id) => above(store, hidden, id)) };
 }
 """
+
+ANCHOR = """
+async ([parents, newborns, selected]) => {
+  const { TreeView } = await import("/-/static/tree_view.js");
+  const frame = () => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+  const box = document.body.appendChild(document.createElement("div"));
+  Object.assign(box.style, { width: "800px", height: "600px" });
+  const view = new TreeView(box.appendChild(document.createElement("canvas")), () => {});
+  const answer = (ids, parent) => {
+    const zeros = parent.map(() => 0);
+    const agents = { parent, resolved: zeros, n: zeros, cladeResolved: zeros, cladeN: zeros, low: zeros, high: zeros,
+                     operator: zeros };
+    return { seq: 1, agents, ids, crossovers: [], operators: ["x"], best: null, front: [], states: {} };
+  };
+  view.apply(answer(null, parents));
+  await frame();
+  const looked = selected ?? 0;
+  const agent = looked < 0 ? 5 : looked;
+  if (selected !== null) {
+    view.zoomBy(3);
+    view.panBy(400 - view.camera.x(view.store.depth[agent]), 300 - view.camera.y(view.layout.row[agent]));
+    if (selected >= 0) view.select(selected, { reveal: false });
+  }
+  await frame();
+  const measure = () => ({
+    rows: view.layout.rows, scale: view.camera.row, x: view.camera.x(view.store.depth[agent]),
+    y: view.camera.y(view.layout.row[agent]), last: view.camera.y(view.layout.rows - 1),
+  });
+  const before = measure();
+  view.apply(answer(newborns.map((_, n) => parents.length + n), newborns));
+  await frame();
+  return [before, measure()];
+}
+"""
+"""Shows a tree, perhaps near one agent, and adds newborns above it; returns where the agent was, and where it is."""
 
 
 @pytest.fixture(scope="module")
@@ -294,52 +325,32 @@ def test_axe_finds_nothing(visit, site, size, scheme, path):
     assert page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0]
 
 
-@contextlib.contextmanager
-def growth(folder, per_second):
-    """A run that grows in the background, half by births and half by verdicts."""
-    steps = Growing(folder)
-    steps.run.close()
-    stop = threading.Event()
-    counts = {"agents": 1}
-
-    def write():
-        rng = Random(1)
-        with Run.open(folder, write=True) as run:
-            steps.run = run
-            while not stop.is_set():
-                begun = time.monotonic()
-                for _ in range(per_second // 5 // 3):
-                    steps.born(rng.randrange(counts["agents"]))
-                    counts["agents"] += 1
-                    with contextlib.suppress(Exception):
-                        steps.graded(
-                            rng.randrange(counts["agents"]), rng.randrange(8), good=rng.random() < 0.5
-                        )
-                stop.wait(max(0.0, 0.2 - (time.monotonic() - begun)))
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    try:
-        yield counts
-    finally:
-        stop.set()
-        writer.join()
-
-
 def test_a_growing_run_keeps_what_the_user_looks_at(visit, tmp_path):
-    with growth(tmp_path / "growing", 50) as counts, serving(tmp_path) as url:
+    bushy_run(tmp_path / "growing", 200).close()
+    with growth(tmp_path / "growing", 50), serving(tmp_path) as url:
         page = open_tree(visit, f"{url}/growing/tree")
-        page.wait_for_timeout(2500)
         press(page, "ArrowRight", "+", "+")
         agent, view = selected(page), view_of(page)
-        before = counts["agents"]
+        count = "Number(document.querySelector('[data-news=agents]').textContent.replace(',', ''))"
+        before = page.evaluate(count)
         page.wait_for_timeout(4000)
+        assert page.evaluate(count) > before + 20
         assert selected(page) == agent
         assert view_of(page)[2:] == view[2:]
-        shown = page.evaluate(
-            "fetch(document.querySelector('#tree-page').dataset.base + '/data/tree.json').then(a => a.json())"
-        )
-        assert len(shown["agents"]["parent"]) > before
-        number = "document.querySelector('[data-news=agents]').textContent.replace(',', '')"
-        assert int(page.evaluate(number)) > before
         assert page.complaints == []
+
+
+@pytest.mark.parametrize("selected_agent", [4, -1])
+def test_newborns_move_nothing_that_the_user_looks_at(visit, site, selected_agent):
+    page = visit(f"{site}/small/tree")
+    parents = [-1, 0, 0, 1, 2, 2]
+    before, after = page.evaluate(ANCHOR, [parents, [1] * 40 + [3] * 40, selected_agent])
+    assert after["rows"] > before["rows"] + 70
+    assert (after["x"], after["scale"]) == (before["x"], before["scale"])
+    assert after["y"] == pytest.approx(before["y"], abs=0.01)
+
+
+def test_a_view_that_shows_everything_goes_on_showing_everything(visit, site):
+    page = visit(f"{site}/small/tree")
+    _, after = page.evaluate(ANCHOR, [[-1, 0, 0], [1] * 200, None])
+    assert after["last"] <= 600

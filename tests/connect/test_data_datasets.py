@@ -69,3 +69,10 @@ def test_conversation_of_fifty_megabytes_is_loaded(load, tmp_path):
     (row,) = load(tmp_path / "data")["sft"]
     assert Counter(turn["role"] for turn in row["messages"])["assistant"] == 24
     assert sum(len(turn["content"]) for turn in row["messages"]) > 48_000_000
+
+
+def test_suite_is_loaded_with_its_splits(tmp_path):
+    counts = export("starter", f"hf:{tmp_path / 'suite'}").counts
+    loaded = datasets.load_dataset(str(tmp_path / "suite"), cache_dir=str(tmp_path / "cache"))
+    assert {name: len(rows) for name, rows in loaded.items()} == counts
+    assert loaded["search"][0]["files"][0]["encoding"] == "utf-8"

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -31,16 +30,23 @@ def serving(folder):
         process.stdout.close()
 
 
-@pytest.fixture(scope="session")
-def chromium():
-    """A browser for all tests of a session."""
+@contextlib.contextmanager
+def launch():
+    """A browser."""
     playwright = pytest.importorskip("playwright.sync_api")
     if not executable():
         pytest.skip("there is no Chromium (apt-get install chromium-headless-shell)")
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=shutil.which(executable()), args=["--no-sandbox"])
+        browser = driver.chromium.launch(executable_path=executable(), args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """A browser for all tests of a session."""
+    with launch() as browser:
+        yield browser
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
@@ -34,6 +35,13 @@ class Listener:
     def titles(self) -> list[str]:
         """Titles of the accepted notifications, in order."""
         return [record["title"] for record in self.notifications]
+
+    def wait_for(self, words: str, seconds: float = 300.0) -> None:
+        """Wait until a notification with these words in its title was accepted."""
+        deadline = time.monotonic() + seconds
+        while not any(words in title for title in self.titles):
+            assert time.monotonic() < deadline, self.titles
+            time.sleep(0.05)
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()

@@ -8,6 +8,8 @@ const parts = document.querySelectorAll("[data-live][id]").length > 0;
 let seen = Number(top_?.dataset.seq || 0), best = top_?.dataset.best;
 let latest = null, state = null, loading = false, timer = 0, wait = LEAST_MS, source = null;
 
+document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
 function refresh(after) {
   if (parts && !timer) timer = setTimeout(load, after);
 }

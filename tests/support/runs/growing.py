@@ -1,8 +1,15 @@
 """A run that a test writes while the browser reads it."""
 
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from random import Random
+from typing import Self
 
 from dgm.archive.events import AgentBorn
+from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import ActionId, AgentId, Born, Budget, CommitId, Evaluate, Expand, TaskId, Verdict
 from tests.support.runs.builder import RunBuilder, create_run, make_config
@@ -19,6 +26,13 @@ class Growing(RunBuilder):
         super().__init__(create_run(folder, config, Budget(evaluations=100), TASKS))
         if seed:
             self.born()
+
+    @classmethod
+    def on(cls, run: Run) -> Self:
+        """Appends to a run that is there."""
+        steps = cls.__new__(cls)
+        RunBuilder.__init__(steps, run)
+        return steps
 
     def born(self, *parents: int, rationale: str = "a change", operator: str = "self-edit") -> AgentId:
         """An agent, without source."""
@@ -45,3 +59,29 @@ class Growing(RunBuilder):
         action = self.begin(Evaluate(AgentId(agent), TASKS[task]))
         verdict = Verdict.RESOLVED if good else Verdict.UNRESOLVED
         self.record_verdict(action, agent, TASKS[task], verdict, "as the test says")
+
+
+@contextlib.contextmanager
+def growth(folder: Path, per_second: int) -> Iterator[None]:
+    """Meanwhile a thread appends so many events to a run: births, verdicts, and the starts of both."""
+    stop = threading.Event()
+
+    def write() -> None:
+        rng = Random(1)
+        with Run.open(folder, write=True) as run:
+            steps = Growing.on(run)
+            begun, first = time.monotonic(), run.tree.seq
+            while not stop.wait(0.05):
+                while run.tree.seq - first < (time.monotonic() - begun) * per_second:
+                    agent, task = rng.randrange(len(run.tree.agents)), rng.randrange(len(TASKS))
+                    steps.born(agent)
+                    if TASKS[task] not in run.tree.tried(AgentId(agent)):
+                        steps.graded(agent, task, good=rng.random() < 0.5)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        writer.join()

@@ -80,6 +80,8 @@ _STAGE = {"stage": ALL, "seconds": 0.5, "result": "failed", "reason": ALL, "note
 _SOUND = {
     "circumstances": b'{"exit_code": 1}',
     "vetting": json.dumps({"stages": [_STAGE]}).encode(),
+    "reading": json.dumps({ALL: [3, 9]}).encode(),
+    "evidence": json.dumps({ALL: 1}).encode(),
     "patch": b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,90 +1,90 @@\n a\n" + _RAW,
 }
 """Traces that dgm itself reads: hostile texts in the right form."""

@@ -83,6 +83,25 @@ def test_the_command_of_a_run_gives_the_same_settings():
     assert resolve(None, words[4::2], {}) == run.settings
 
 
+def test_the_words_of_a_run_name_its_receivers():
+    settings = {"sinks.to": ["tensorboard:tb"], "notify.to": ["env:WHERE"], "notify.events": ["end"]}
+    (run,) = plan_runs("try", (None, settings, {}), [4], {})
+    assert "env:WHERE" not in " ".join(run.command())
+    assert resolve(None, run.receiver_words()[1::2], {}).notify == run.settings.notify
+    assert resolve(None, run.receiver_words()[1::2], {}).sinks == run.settings.sinks
+
+
+@pytest.mark.parametrize(
+    ("settings", "argument"),
+    [({"notify.to": ["ntfy://topic"]}, "notify"), ({"sinks.to": ["mlflow:http://me:key@host"]}, "sink")],
+)
+def test_an_address_that_may_hold_a_token_is_no_word(settings, argument):
+    (run,) = plan_runs("try", (None, settings, {}), [4], {})
+    with pytest.raises(UserError, match="env:NAME") as error:
+        run.receiver_words()
+    assert error.value.argument == argument
+
+
 @pytest.mark.starts_processes
 def test_a_run_that_was_begun_with_other_settings_is_refused(tmp_path):
     (before,) = plan_runs("try", SHARED, [1], {})

@@ -7,6 +7,7 @@ import pytest
 
 from dgm.archive.events import TaskGraded
 from dgm.archive.run import Run
+from dgm.cli.main import main
 from dgm.domain import SEED, AgentId, Cost, Evaluate, Evaluation, Finding, FindingKind, TaskId, Usage, Verdict
 from dgm.errors import UserError
 from dgm.exports import row_writer
@@ -201,3 +202,28 @@ def test_hostile_texts_stay_texts(hostile_folder, tmp_path):
         rows = write(run, tmp_path / "out")
     assert rows["trajectories"]
     assert {message["role"] for row in rows["trajectories"] for message in row["messages"]} <= set(Role)
+
+
+ODD = {
+    "text": (Message(Role.USER, 5),),
+    "tool-call": (PROMPT[1], Message(Role.ASSISTANT, "x", (ToolCall("c", "bash", 8),))),
+    "call-id": (PROMPT[1], SEEN[0], Message(Role.TOOL, "x", call_id=5)),
+    "system": (Message(Role.SYSTEM, {"a": 1}), PROMPT[1]),
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_call_that_dgm_did_not_write_is_one_line(run, tmp_path, capsys, odd):
+    evaluate(run, Verdict.RESOLVED, Reply("x"), prompt=ODD[odd])
+    with pytest.raises(SystemExit) as ended:
+        main(["export", str(run.folder), f"hf:{tmp_path / 'out'}"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("parameters", [{"n": float("nan")}, {"n": 2**70}, ["x"], None])
+def test_odd_parameters_of_a_tool_do_not_stop_an_export(run, tmp_path, parameters):
+    evaluate(run, Verdict.RESOLVED, Reply("x"), tools=(Tool("bash", "Run.", parameters),))
+    (row,) = write(run, tmp_path / "out")["sft"]
+    assert json.loads(row["tools"][0])["function"]["parameters"]["text"] == json.dumps(parameters)

@@ -9,6 +9,8 @@ from dgm.errors import UserError
 from dgm.exports.inspect_logs import write_logs
 from tests.support.runs.packable import ALICE
 
+pytestmark = pytest.mark.starts_processes
+
 
 def test_without_inspect_one_line_says_what_to_install(paid_folder, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "inspect_ai.log", None)

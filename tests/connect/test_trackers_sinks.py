@@ -1,0 +1,181 @@
+"""Each sink against the real program: killed in mid-delivery and resumed, no point is there twice, none is missing."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections import Counter
+from contextlib import contextmanager
+
+import pytest
+
+from dgm.archive.run import Run
+from dgm.sinks.companion import deliver_once
+from dgm.sinks.spans import SpanFold, span_id, trace_id
+from dgm.views.gauges import GAUGES
+from tests.connect.collector import Collector
+from tests.connect.killed_delivery import deliver_with_kills, make_run, points_of
+
+pytestmark = pytest.mark.connect
+KILLS = 6
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    return make_run(tmp_path_factory.mktemp("source") / "run")
+
+
+@pytest.fixture
+def folder(source, tmp_path):
+    """A run of which nothing was delivered."""
+    subprocess.run(["cp", "-r", source, tmp_path / "run"], check=True)
+    return tmp_path / "run"
+
+
+@contextmanager
+def mlflow_server(folder):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    words = [
+        "server",
+        "--backend-store-uri",
+        f"sqlite:///{folder}/server.db",
+        "--port",
+        str(port),
+        "--workers",
+        "1",
+    ]
+    with (folder / "server.log").open("wb") as log:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "mlflow", *words, "--artifacts-destination", str(folder / "artifacts")],
+            stdout=log,
+            stderr=log,
+            cwd=folder,
+            env={**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},
+        )
+        try:
+            deadline = time.monotonic() + 180
+            while True:
+                try:
+                    urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5).close()
+                    break
+                except OSError:
+                    assert time.monotonic() < deadline, (folder / "server.log").read_text()
+                    time.sleep(0.5)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            server.terminate()
+            server.wait(60)
+
+
+@pytest.fixture(params=["server", "database"])
+def mlflow_uri(request, tmp_path):
+    if request.param == "database":
+        yield f"sqlite:///{tmp_path}/local.db"
+        return
+    with mlflow_server(tmp_path) as uri:
+        yield uri
+
+
+def test_mlflow_has_each_point_once(folder, mlflow_uri) -> None:
+    from mlflow.tracking import MlflowClient
+
+    killed = deliver_with_kills(folder, f"mlflow:{mlflow_uri}", KILLS, {})
+    client = MlflowClient(mlflow_uri)
+    experiment = client.get_experiment_by_name("dgm")
+    (run,) = client.search_runs([experiment.experiment_id])
+    points = points_of(folder)
+    for name in points[-1].values:
+        history = client.get_metric_history(run.info.run_id, name)
+        expected = [(point.step, point.values[name]) for point in points if name in point.values]
+        assert sorted((metric.step, metric.value) for metric in history) == expected
+    assert run.data.params["model"] == '"openai/x"'
+    assert run.info.status == "FINISHED"
+    assert [file.path for file in client.list_artifacts(run.info.run_id, "best")]
+    store = mlflow_uri.partition(":")[0]
+    print(f"mlflow {store}: {len(points)} points, killed {killed} times, none twice, none missing")
+    assert killed
+
+
+def test_tensorboard_reads_each_point_once(folder, tmp_path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    killed = deliver_with_kills(folder, f"tensorboard:{tmp_path}/tb", KILLS, {})
+    points = points_of(folder)
+    for part, unit in ((tmp_path / "tb" / "run", 1.0), (tmp_path / "tb" / "run" / "usd", 1e6)):
+        events = EventAccumulator(str(part), size_guidance={"scalars": 0})
+        events.Reload()
+        for name in points[-1].values:
+            expected = [
+                (point.step if unit == 1.0 else round(point.values["spend/usd"] * unit), point.values[name])
+                for point in points
+                if name in point.values
+            ]
+            assert [(event.step, event.value) for event in events.Scalars(name)] == [
+                (step, pytest.approx(value, rel=1e-6)) for step, value in expected
+            ]
+    print(f"tensorboard: {len(points)} points, killed {killed} times, none twice, none missing")
+    assert killed
+
+
+def test_wandb_records_each_point_once_without_a_server(folder, tmp_path) -> None:
+    from wandb.proto.wandb_internal_pb2 import Record
+
+    from dgm.sinks.wandb import read_records
+
+    environment = {"WANDB_MODE": "offline", "WANDB_DIR": str(tmp_path)}
+    killed = deliver_with_kills(folder, "wandb:project", KILLS, environment)
+    rows = []
+    files = sorted((tmp_path / "wandb").glob("offline-run-*/*.wandb"))
+    for record in (Record.FromString(data) for file in files for data in read_records(file)):
+        if record.HasField("history"):
+            values = {
+                item.key or item.nested_key[0]: json.loads(item.value_json) for item in record.history.item
+            }
+            rows.append((record.history.step.num, values["best/lower_bound"], values["spend/usd"]))
+    points = points_of(folder)
+    expected = [(point.step, point.values["best/lower_bound"], point.values["spend/usd"]) for point in points]
+    assert sorted(rows) == expected
+    print(
+        f"wandb: {len(points)} points in {len(files)} files, killed {killed} times, none twice, none missing"
+    )
+    assert killed
+
+
+def test_a_collector_hears_of_each_span_under_one_id(folder) -> None:
+    with Run.open(folder) as run:
+        fold = SpanFold(run)
+        spans = [span for recorded in run.store.read() for span in fold.fold(recorded)]
+    with Collector() as collector:
+        killed = deliver_with_kills(folder, f"otlp:{collector.url}", KILLS, {})
+        ids = Counter(span.span_id for span in collector.spans)
+        assert set(ids) == {span_id(span.id).to_bytes(8) for span in spans}
+        assert len({(span.span_id, span.name, span.end_time_unix_nano) for span in collector.spans}) == len(
+            spans
+        )
+        assert {span.trace_id for span in collector.spans} == {trace_id(spans[0].id).to_bytes(16)}
+        assert collector.metric_names == {gauge.name for gauge in GAUGES}
+        again = sum(ids.values()) - len(ids)
+        print(
+            f"otlp: {len(spans)} spans, killed {killed} times, none missing, {again} sent again under their id"
+        )
+        assert deliver_once(folder, f"otlp:{collector.url}") == 0
+        assert killed
+
+
+def test_model_calls_follow_the_conventions_for_generative_ai(folder) -> None:
+    with Collector() as collector:
+        deliver_once(folder, f"otlp:{collector.url}")
+    chat = next(span for span in collector.spans if span.name.startswith("chat"))
+    attributes = {item.key: item.value for item in chat.attributes}
+    assert attributes["gen_ai.operation.name"].string_value == "chat"
+    assert attributes["gen_ai.request.model"].string_value == "x"
+    assert attributes["gen_ai.usage.input_tokens"].int_value == 4000
+    assert attributes["gen_ai.usage.output_tokens"].int_value == 300
+    parents = {span.span_id: span for span in collector.spans}
+    action = parents[chat.parent_span_id]
+    assert action.name.startswith("invoke_agent")
+    assert parents[action.parent_span_id].name == "dgm session"
