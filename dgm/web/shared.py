@@ -150,18 +150,18 @@ class RunSource:
         """Number of the last event in what is being computed, or in what was computed last."""
         return self._under_way[-1] if self._under_way else self._last_seq
 
-    def peek(self, key: str) -> tuple[int, Any] | None:
-        """Return a result that need not be computed again yet, in any thread."""
+    def peek(self, key: str, state: str | None) -> tuple[int, Any] | None:
+        """Return a result that need not be computed again yet, in any thread; ``state`` is the newest that is known."""
         result = self._results.get(key)
-        return (result.seq, result.value) if result and self._is_young(result) else None
+        return (result.seq, result.value) if result and self._is_young(result, state or self._state) else None
 
-    def _is_young(self, result: _Result) -> bool:
-        return self._clock() < result.at + max(FOLLOW_S, SHARE * result.took_s)
+    def _is_young(self, result: _Result, state: str) -> bool:
+        return result.state == state and self._clock() < result.at + max(FOLLOW_S, SHARE * result.took_s)
 
     def _is_fresh(self, result: _Result) -> bool:
         same = (result.seq, result.state) == (self.run.tree.seq, self._state)
         still = self._state not in LIVING or self._clock() < result.at + FRESH_S
-        return self._is_young(result) or (same and still)
+        return self._is_young(result, self._state) or (same and still)
 
     def view(self) -> RunView:
         """Return the run at this moment; in a long run, of a moment ago."""
@@ -264,7 +264,8 @@ class SharedRun:
         """
         self._check()
         worker = self._slow if slow else self._quick
-        if worker.source and (known := worker.source.peek(key)):
+        known_state = self.news.state if self.news else None
+        if worker.source and (known := worker.source.peek(key, known_state)):
             return known
 
         def answer(source: RunSource) -> tuple[int, T]:
