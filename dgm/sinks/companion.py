@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -34,7 +34,8 @@ from dgm.sinks.sink import Sink, check_sink, hide_address, open_sink, resolve_ad
 if TYPE_CHECKING:
     from dgm.config import Settings
 
-LOG = f"{FOLDER}/log"
+LOG, MARK = f"{FOLDER}/log", f"{FOLDER}/session"
+"""Failures of the last session's receivers, and a file that says that there was a session with some."""
 START_S, END_S = 60.0, 5.0
 """Seconds that a session waits at most for the check of the addresses, and for the last deliveries."""
 LOOK_S = 1.0
@@ -67,7 +68,7 @@ class Receivers:
     @classmethod
     def of(cls, settings: "Settings") -> "Receivers":
         """Return the receivers that settings name; raises ``UserError`` if a variable is not set."""
-        sinks = [resolve_address(address, "sinks") for address in settings.sinks.to]
+        sinks = [resolve_address(address, "sink") for address in settings.sinks.to]
         targets = [resolve_address(address, "notify") for address in settings.notify.to]
         return cls(tuple(sinks), tuple(targets), settings.notify.on_event, settings.notify.events)
 
@@ -104,7 +105,7 @@ def start_companion(settings: "Settings") -> Iterator[Callable[[Run, int], None]
     if not (receivers.sinks or receivers.notify or receivers.on_event):
         yield _warn_of_silence
         return
-    # As where a batch starts "python -m dgm": without a look into the working folder, unless this process has it.
+    # Modules come from where this process has them: -m alone would look in the working folder first.
     words = [] if sys.path[0] in ("", str(Path.cwd())) else ["-P"]
     command = [sys.executable, *words, "-m", "dgm.sinks"]
     process = start_apart(command, cwd=Path.cwd(), env=os.environ, stderr=subprocess.DEVNULL)
@@ -113,8 +114,7 @@ def start_companion(settings: "Settings") -> Iterator[Callable[[Run, int], None]
     assert answers is not None
     log_file: Path | None = None
     try:
-        orders.write(json.dumps(asdict(receivers)).encode() + b"\n")
-        orders.flush()
+        _write_line(orders, asdict(receivers))
         answer = _read_answer(answers)
         if "problem" in answer:
             raise UserError(answer["problem"], argument=answer.get("argument", ""))
@@ -122,9 +122,7 @@ def start_companion(settings: "Settings") -> Iterator[Callable[[Run, int], None]
         def name_run(run: Run, since: int) -> None:
             nonlocal log_file
             log_file = run.folder / LOG
-            with suppress(OSError):
-                orders.write(json.dumps({"folder": str(run.folder), "since": since}).encode() + b"\n")
-                orders.flush()
+            _write_line(orders, {"folder": str(run.folder), "since": since})
 
         yield name_run
     finally:
@@ -138,6 +136,13 @@ def start_companion(settings: "Settings") -> Iterator[Callable[[Run, int], None]
                 log.warning("%s", one_line(line, MESSAGE_CELLS))
 
 
+def _write_line(orders: IO[bytes], record: Mapping[str, object]) -> None:
+    """Write to the process; if it has died, its answer is missing, or the search goes on without it."""
+    with suppress(OSError):
+        orders.write(json.dumps(record).encode() + b"\n")
+        orders.flush()
+
+
 def _read_answer(output: IO[bytes]) -> dict[str, str]:
     line = output.readline() if select.select([output], [], [], START_S)[0] else b""
     answer: dict[str, str] = json.loads(line or b'{"problem": "the process of the sinks did not start"}')
@@ -145,10 +150,10 @@ def _read_answer(output: IO[bytes]) -> dict[str, str]:
 
 
 def _warn_of_silence(run: Run, since: int) -> None:
-    """Warn if an earlier session notified someone."""
+    """Warn if an earlier session had receivers."""
     del since
-    if (run.folder / FOLDER).exists():
-        log.warning("%s: this session notifies nobody, as addresses are not recorded; add --notify", run.name)
+    if (run.folder / MARK).exists():
+        log.warning("%s: no run records sinks and addresses to notify; this session has none", run.name)
 
 
 # The process's side
@@ -169,6 +174,7 @@ def main() -> int:
     order = json.loads(line)
     folder = Path(order["folder"])
     make_folder(folder / FOLDER)
+    (folder / MARK).touch()
     (folder / LOG).unlink(missing_ok=True)
     logging.basicConfig(format="%(message)s", handlers=[logging.FileHandler(folder / LOG, delay=True)])
     over = threading.Event()
@@ -191,6 +197,9 @@ def keep_delivering(folder: Path, name: str, opener: Opener, over: threading.Eve
     while True:
         try:
             deliver(folder, opener, over)
+        except UserError as error:
+            log.warning("%s %s", name, describe_failure(error))
+            return
         except Exception as error:  # noqa: BLE001  (libraries raise anything, and nothing here may end the others)
             text = describe_failure(error)
             if text != last:

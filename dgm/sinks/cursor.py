@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dgm.archive.durable import make_folder, write_durably
+from dgm.archive.lock import error_of_write
 from dgm.bounded_reading import read_file
 from dgm.errors import ArchiveBusy
 
@@ -46,9 +47,15 @@ def hold_deliveries(folder: Path) -> Iterator[None]:
 
     Raises:
         ArchiveBusy: another process delivers it.
+        UserError: the folder is read-only.
     """
-    make_folder(folder / FOLDER)
-    with (folder / FOLDER / _LOCK).open("ab") as file:
+    path = folder / FOLDER / _LOCK
+    try:
+        make_folder(path.parent)
+        file = path.open("ab")
+    except OSError as error:
+        raise error_of_write(path, error) from error
+    with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:

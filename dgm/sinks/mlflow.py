@@ -17,15 +17,19 @@ T = TypeVar("T")
 ID_TAG = "dgm.id"
 BATCH, PARAMETERS = 1_000, 100
 """Largest numbers of metrics and of parameters in a request."""
-_HTTP = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2", "MLFLOW_HTTP_REQUEST_TIMEOUT": "20"}
-"""A server that is away is tried again later; other sinks wait meanwhile."""
+_DEFAULTS = {
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+}
+"""Variables of the library, unless the user sets them; a server that is away is tried again by the companion."""
 
 
 class MlflowSink:
     """The rest of the address is a tracking URI; empty: ``MLFLOW_TRACKING_URI``, else ``mlflow.db`` here."""
 
     def __init__(self, context: SinkContext) -> None:
-        for name, value in _HTTP.items():
+        for name, value in _DEFAULTS.items():
             os.environ.setdefault(name, value)
         for name in ("alembic", "mlflow"):
             logging.getLogger(name).setLevel(logging.WARNING)

@@ -19,6 +19,7 @@ MICRO_USD = 1_000_000
 """Steps per USD in the curves over money: TensorBoard's steps are whole numbers."""
 _STEP = "evaluations"
 """Tag of the number of a record's point."""
+_U64, _U32 = struct.Struct("<Q"), struct.Struct("<I")
 _STRING = 7
 """TensorFlow's type of texts."""
 
@@ -99,9 +100,7 @@ class _EventFile:
         """Append a point."""
         numbers = {**point.values, _STEP: float(point.step)}
         values = [self._summary.Value(tag=tag, simple_value=value) for tag, value in numbers.items()]
-        self._write(
-            self._event(wall_time=point.at, step=step, summary=self._summary(value=values)),
-        )
+        self._write(self._event(wall_time=point.at, step=step, summary=self._summary(value=values)))
         self.last = point.step
 
     def write_text(self, tag: str, text: str, feed: Feed) -> None:
@@ -120,15 +119,8 @@ class _EventFile:
 
     def _text_event(self, tag: str, text: str, step: int, at: float) -> Any:  # noqa: ANN401  (a message of protobuf)
         self._text = text
-        value = {
-            "tag": tag,
-            "metadata": {"plugin_data": {"plugin_name": "text"}},
-            "tensor": {
-                "dtype": _STRING,
-                "tensor_shape": {"dim": [{"size": 1}]},
-                "string_val": [text.encode()],
-            },
-        }
+        tensor = {"dtype": _STRING, "tensor_shape": {"dim": [{"size": 1}]}, "string_val": [text.encode()]}
+        value = {"tag": tag, "metadata": {"plugin_data": {"plugin_name": "text"}}, "tensor": tensor}
         return self._event(wall_time=at, step=step, summary=self._summary(value=[value]))
 
     def _write(self, event: Any) -> None:  # noqa: ANN401
@@ -144,19 +136,16 @@ def _read_records(path: Path) -> Iterator[tuple[bytes, int]]:
     """Yield each whole record of a file of TensorFlow, and where it ends; stop at a torn one."""
     from tensorboard.summary.writer.record_writer import masked_crc32c
 
-    def checksum_of(part: bytes) -> bytes:
-        return struct.pack("<I", masked_crc32c(part))
-
     if not path.exists():
         return
     with path.open("rb") as file:
         end = 0
         while len(header := file.read(12)) == 12:
-            (size,) = struct.unpack("<Q", header[:8])
-            if header[8:] != checksum_of(header[:8]) or size > path.stat().st_size:
+            (size,) = _U64.unpack(header[:8])
+            if header[8:] != _U32.pack(masked_crc32c(header[:8])) or size > path.stat().st_size:
                 return
             data, checksum = file.read(size), file.read(4)
-            if len(data) < size or checksum != checksum_of(data):
+            if len(data) < size or checksum != _U32.pack(masked_crc32c(data)):
                 return
             end += 16 + size
             yield data, end

@@ -8,8 +8,7 @@ from dgm.archive.tree import Tree
 from dgm.domain import AgentId, Evaluate, TaskId, Verdict
 from dgm.errors import UserError
 from dgm.views.tasks import list_tasks
-from dgm.web.shared import RunSource
-from dgm.web.tree import read_number
+from dgm.web.shared import RunSource, parse_number
 
 AGENTS = 256
 """Maximum number of agents in a request for verdicts."""
@@ -44,7 +43,7 @@ def load_cells(source: RunSource, values: Mapping[str, str]) -> bytes:
     """
     tree = source.run.tree
     names = values.get("agents", "").split(",")
-    agents = {read_number({"agents": name}, "agents") for name in names}
+    agents = {parse_number(name, "agent") for name in names}
     if len(names) > AGENTS or max(agents) >= len(tree.agents):
         raise UserError(f"agents: at most {AGENTS} numbers below {len(tree.agents)}")
     running = {

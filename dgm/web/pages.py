@@ -37,13 +37,12 @@ from dgm.views.tasks import AgentTaskView, TaskView, TranscriptView
 from dgm.views.values import SpendView, TallyView
 from dgm.web import matrix, tree
 from dgm.web.markup import address_name
-from dgm.web.shared import RunSource
+from dgm.web.shared import RunSource, parse_number
 
 ROWS = 100
 """Rows of a page of agents, events or messages."""
 DIFF_CHARS = 400_000
 """Maximum characters of a diff on a page."""
-LARGEST = 2**53
 Values = Mapping[str, str]
 """What stands in the address and the query of a request; both are a stranger's text."""
 
@@ -262,18 +261,6 @@ class Part(NamedTuple):
         """Return the part that a query asks for with ``from``."""
         start = min(parse_number(values.get("from") or "0", "from"), max(0, count - 1))
         return cls(start, min(count, start + ROWS), count)
-
-
-def parse_number(text: str, name: str) -> int:
-    """Return a number of an address.
-
-    Raises:
-        UserError: it is none.
-    """
-    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else LARGEST
-    if number >= LARGEST:
-        raise UserError(f"{name} {one_line(text, 40)}: not a number that dgm gives")
-    return number
 
 
 def read_document(run: Run, cost: Cost, name: str) -> str:

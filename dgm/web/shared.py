@@ -16,7 +16,8 @@ from typing import Any, NamedTuple, TypeVar
 from dgm.archive.log import FILE
 from dgm.archive.run import LIVING, PAUSE_EVENTS, Run, state
 from dgm.domain import AgentId
-from dgm.errors import Infrastructure
+from dgm.errors import Infrastructure, UserError
+from dgm.render.safe import one_line
 from dgm.views.run import RunReader, RunView
 
 T = TypeVar("T")
@@ -26,6 +27,8 @@ FRESH_S = 5.0
 """Seconds after which ages and durations of a living run are computed again, without a new event."""
 SHARE = 10
 """A result that took t seconds is served for at least this many times t."""
+LARGEST = 2**53
+"""Numbers in addresses are smaller, so that scripts and SQLite can hold them."""
 BEST_S = 0.3
 """Maximum seconds that a page waits for the best agent of a run when none is known yet."""
 ENTRIES, BYTES = 200, 64_000_000
@@ -147,18 +150,18 @@ class RunSource:
         """Number of the last event in what is being computed, or in what was computed last."""
         return self._under_way[-1] if self._under_way else self._last_seq
 
-    def peek(self, key: str) -> tuple[int, Any] | None:
-        """Return a result that need not be computed again yet, in any thread."""
+    def peek(self, key: str, state: str | None) -> tuple[int, Any] | None:
+        """Return a result that need not be computed again yet, in any thread; ``state`` is the newest that is known."""
         result = self._results.get(key)
-        return (result.seq, result.value) if result and self._is_young(result) else None
+        return (result.seq, result.value) if result and self._is_young(result, state or self._state) else None
 
-    def _is_young(self, result: _Result) -> bool:
-        return self._clock() < result.at + max(FOLLOW_S, SHARE * result.took_s)
+    def _is_young(self, result: _Result, state: str) -> bool:
+        return result.state == state and self._clock() < result.at + max(FOLLOW_S, SHARE * result.took_s)
 
     def _is_fresh(self, result: _Result) -> bool:
         same = (result.seq, result.state) == (self.run.tree.seq, self._state)
         still = self._state not in LIVING or self._clock() < result.at + FRESH_S
-        return self._is_young(result) or (same and still)
+        return self._is_young(result, self._state) or (same and still)
 
     def view(self) -> RunView:
         """Return the run at this moment; in a long run, of a moment ago."""
@@ -208,6 +211,18 @@ class _Worker:
             raise Infrastructure("the server ends")
 
 
+def parse_number(text: str, name: str) -> int:
+    """Return a number of an address.
+
+    Raises:
+        UserError: it is none.
+    """
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else LARGEST
+    if number >= LARGEST:
+        raise UserError(f"{name} {one_line(text, 40)}: not a number that dgm gives")
+    return number
+
+
 class SharedRun:
     """A run that is open for all viewers. ``close`` ends its threads."""
 
@@ -249,7 +264,8 @@ class SharedRun:
         """
         self._check()
         worker = self._slow if slow else self._quick
-        if worker.source and (known := worker.source.peek(key)):
+        known_state = self.news.state if self.news else None
+        if worker.source and (known := worker.source.peek(key, known_state)):
             return known
 
         def answer(source: RunSource) -> tuple[int, T]:

@@ -16,10 +16,9 @@ from dgm.archive.events import AgentBorn, TaskGraded, VerdictWithdrawn
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId, Tally
-from dgm.errors import UserError
 from dgm.stats import wilson
 from dgm.views.agents import AgentRow, agent_states
-from dgm.web.shared import RunSource
+from dgm.web.shared import RunSource, parse_number
 
 CHANGES = 5_000
 """Maximum number of events of which only the changed agents are sent; after more, all are."""
@@ -40,7 +39,7 @@ def load_tree(source: RunSource, values: Mapping[str, str]) -> bytes:
     Raises:
         UserError: ``since`` is no number.
     """
-    run, since = source.run, read_number(values, "since")
+    run, since = source.run, parse_number(values.get("since", "0"), "since")
     changed = find_changed(run, since) if since else None
     answer = {
         "seq": run.tree.seq,
@@ -136,15 +135,3 @@ def _states(run: Run) -> Mapping[str, Sequence[AgentId]]:
     for agent, state in agent_states(run).items():
         states.setdefault(state.value, []).append(agent)
     return states
-
-
-def read_number(values: Mapping[str, str], name: str) -> int:
-    """Return a number of the query; 0 if it is not there.
-
-    Raises:
-        UserError: it is no number.
-    """
-    text = values.get(name, "0")
-    if not (text.isascii() and text.isdecimal() and len(text) < 16):
-        raise UserError(f"{name} is no number")
-    return int(text)

@@ -9,11 +9,15 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 from dgm.archive.run import Run
 from tests.support.listener import Listener
 
+TENSORBOARD = (
+    ("--sink", f"tensorboard:{tempfile.gettempdir()}/bench-sinks") if find_spec("tensorboard") else ()
+)
 OFFLINE = ("--model", "offline", "--set", "sandbox=bubblewrap", "--seed", "3", "--workers", "1")
 
 
@@ -22,7 +26,7 @@ def main() -> None:
     ratios = []
     with tempfile.TemporaryDirectory(prefix="dgm-bench-") as name, Listener() as listener:
         for pair in range(pairs):
-            sinks = ("--notify", listener.address, "--set", 'notify.on_event="cat"')
+            sinks = ("--notify", listener.address, "--set", 'notify.on_event="cat"', *TENSORBOARD)
             without = seconds_of(Path(name), f"without-{pair}", evaluations)
             ratios.append(seconds_of(Path(name), f"with-{pair}", evaluations, *sinks) / without)
             print(f"pair {pair + 1}: with / without = {ratios[-1]:.3f}")

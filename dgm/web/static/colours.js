@@ -18,7 +18,8 @@ export function readPalette(element) {
   };
 }
 
-// A way to colour agents: ``bucket`` gives the index of a colour for summed counts, or -1 if nothing is known.
+// A way to colour agents: ``bucket(resolved, n, agent)`` gives the index of a colour, or -1 if nothing is known; ``counts``
+// holds the columns of its first two arguments.
 export function colouring(name, store) {
   if (name === "operator") return byKind("operator", id => store.operator[id], store.operators);
   if (name === "root") {
@@ -32,10 +33,8 @@ function byKind(name, kindOf, kinds) {
   // Kinds beyond the last colour share it.
   const bucket = (resolved, n, id) => Math.min(SERIES - 1, kindOf(id));
   const labels = kinds.length > SERIES ? [...kinds.slice(0, SERIES - 1), `${kinds.length - SERIES + 1} others`] : kinds;
-  return { name, palette: "series", bucket, counts: () => NOTHING, labels, ends: null };
+  return { name, palette: "series", bucket, counts: null, labels, ends: null };
 }
-
-const NOTHING = [0, 0];
 
 function byRate(name, store, resolvedColumn, nColumn) {
   const [low, high] = typicalRates(store[resolvedColumn], store[nColumn], store.count);
@@ -43,12 +42,7 @@ function byRate(name, store, resolvedColumn, nColumn) {
     if (!n) return -1;
     return Math.max(0, Math.min(SHADES - 1, Math.floor(((resolved / n - low) / (high - low)) * SHADES)));
   };
-  const pair = [0, 0]; // one array for all: a new one for each of 100,000 agents would be felt
-  const counts = (tree, id) => {
-    pair[0] = tree[resolvedColumn][id];
-    pair[1] = tree[nColumn][id];
-    return pair;
-  };
+  const counts = { resolved: store[resolvedColumn], n: store[nColumn] };
   return { name, palette: "shades", bucket, counts, labels: [], ends: [low, high] };
 }
 

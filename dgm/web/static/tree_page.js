@@ -164,7 +164,6 @@ const keys = {
   z: () => view.toggleAll(),
   n: () => nextMatch(1),
   N: () => nextMatch(-1),
-  "/": () => part("search").focus(),
 };
 const pans = { ArrowLeft: [PAN, 0], ArrowRight: [-PAN, 0], ArrowUp: [0, PAN], ArrowDown: [0, -PAN] };
 
@@ -181,12 +180,6 @@ tree.addEventListener("keydown", event => {
   if (event.shiftKey && pans[event.key]) view.panBy(...pans[event.key]);
   else if (Object.hasOwn(keys, event.key)) keys[event.key]();
   else return;
-  event.preventDefault();
-});
-document.addEventListener("keydown", event => {
-  const typing = event.target.closest("input, select, textarea, [role=tree]");
-  if (event.key !== "/" || typing || event.ctrlKey || event.metaKey || event.altKey) return;
-  part("search").focus();
   event.preventDefault();
 });
 

@@ -62,7 +62,7 @@ export class Painter {
       context.lineTo(scene.trunks[n], scene.trunks[n + 2] - bend);
     }
     for (let n = 0; n < scene.stubs.length; n += 4) {
-      const [from, to, y, side] = scene.stubs.slice(n, n + 4);
+      const [from, to, y, side] = [scene.stubs[n], scene.stubs[n + 1], scene.stubs[n + 2], scene.stubs[n + 3]];
       if (side && bend > 1.5) {
         context.moveTo(from, y - side * bend);
         context.quadraticCurveTo(from, y, from + bend, y);
@@ -142,8 +142,7 @@ export class Painter {
     const colours = palette[colouring.palette];
     const buckets = [...colours.map(() => []), []];
     for (const id of scene.nodes) {
-      const [resolved, n] = colouring.counts(store, id);
-      const bucket = colouring.bucket(resolved, n, id);
+      const bucket = colouring.bucket(colouring.counts?.resolved[id], colouring.counts?.n[id], id);
       buckets[bucket < 0 ? colours.length : bucket].push(id);
     }
     context.strokeStyle = palette.outline;

@@ -20,9 +20,10 @@ export class Scene {
   }
 }
 
-export function buildScene(store, layout, camera, folded, valueOf) {
+// ``counts`` holds the columns that are summed up in cells: resolved and n; null if none are.
+export function buildScene(store, layout, camera, folded, counts) {
   const scene = new Scene();
-  const grid = new Grid(camera);
+  const grid = new Grid(camera, layout, counts);
   const waiting = store.roots.length ? [store.roots[0]] : [];
   while (waiting.length) {
     for (let id = waiting.pop(); id !== NONE; id = store.nextSibling[id]) {
@@ -31,7 +32,7 @@ export function buildScene(store, layout, camera, folded, valueOf) {
       const height = layout.leaves[id] * camera.row;
       if (top + height < 0) continue;
       if (height < TINY) {
-        grid.addClade(store, layout, camera, folded, valueOf, id);
+        grid.addClade(store, layout, camera, folded, id);
         continue;
       }
       scene.nodes.push(id);
@@ -65,7 +66,7 @@ function addEdges(scene, store, layout, camera, folded, id) {
 }
 
 class Grid {
-  constructor(camera) {
+  constructor(camera, layout, counts) {
     this.width = Math.ceil(camera.width / CELL_WIDTH) + 1;
     this.height = Math.ceil(camera.height / TINY) + 1;
     this.resolved = new Int32Array(this.width * this.height);
@@ -74,36 +75,41 @@ class Grid {
     this.from = new Float64Array(this.height).fill(Infinity);
     this.to = new Float64Array(this.height).fill(-Infinity);
     this.cellWidth = Math.max(2, Math.min(7, camera.column * 0.6));
+    this.counts = counts;
+    this.x = Float64Array.from({ length: layout.columns }, (_, column) => camera.x(column));
   }
 
-  // Add an agent and all its visible descendants; they are within one or two rows of cells.
-  addClade(store, layout, camera, folded, valueOf, clade) {
-    const trunk = store.parent[clade] === NONE ? camera.x(0) : trunkX(camera, store.depth[clade] - 1);
+  // Add an agent and all its visible descendants; they are within one or two rows of cells. This visits most agents of
+  // a large tree at each movement, so it makes no objects and calls little.
+  addClade(store, layout, camera, folded, clade) {
+    const { depth, firstChild, nextSibling, parent } = store;
+    const trunk = parent[clade] === NONE ? this.x[0] : trunkX(camera, depth[clade] - 1);
+    const closed = folded.size > 0;
     let id = clade;
     for (;;) {
-      const x = camera.x(store.depth[id]);
-      this._addAgent(x, camera.y(layout.row[id]), trunk, valueOf(store, id), id);
-      if (store.firstChild[id] !== NONE && !folded.has(id) && x < camera.width) {
-        id = store.firstChild[id];
+      const x = this.x[depth[id]];
+      const line = Math.floor((camera.top + layout.row[id] * camera.row) / TINY);
+      if (line >= 0 && line < this.height) this._addAgent(id, x, line, trunk);
+      if (firstChild[id] !== NONE && x < camera.width && !(closed && folded.has(id))) {
+        id = firstChild[id];
         continue;
       }
-      while (id !== clade && store.nextSibling[id] === NONE) id = store.parent[id];
+      while (id !== clade && nextSibling[id] === NONE) id = parent[id];
       if (id === clade) return;
-      id = store.nextSibling[id];
+      id = nextSibling[id];
     }
   }
 
-  _addAgent(x, y, trunk, [resolved, n], id) {
-    const line = Math.floor(y / TINY);
-    if (line < 0 || line >= this.height) return;
-    this.from[line] = Math.min(this.from[line], trunk);
-    this.to[line] = Math.max(this.to[line], x);
+  _addAgent(id, x, line, trunk) {
+    if (trunk < this.from[line]) this.from[line] = trunk;
+    if (x > this.to[line]) this.to[line] = x;
     const column = Math.floor(x / CELL_WIDTH);
     if (column < 0 || column >= this.width) return;
     const cell = line * this.width + column;
-    this.resolved[cell] += resolved;
-    this.n[cell] += n;
     this.agent[cell] = id;
+    if (!this.counts) return;
+    this.resolved[cell] += this.counts.resolved[id];
+    this.n[cell] += this.counts.n[id];
   }
 
   writeTo(scene) {

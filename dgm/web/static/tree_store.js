@@ -25,11 +25,15 @@ export class TreeStore {
   apply(answer) {
     const { agents, ids } = answer;
     const before = this.count;
-    this._reserve(agents.parent.length + before);
-    for (let n = 0; n < agents.parent.length; n++) {
+    const rows = agents.parent.length;
+    this._reserve(rows + before);
+    for (const name of COLUMNS) {
+      const [column, values] = [this[name], agents[name]];
+      for (let n = 0; n < rows; n++) column[ids ? ids[n] : n] = values[n];
+    }
+    for (let n = 0; n < rows; n++) {
       const id = ids ? ids[n] : n;
-      for (const name of COLUMNS) this[name][id] = agents[name][n];
-      if (id >= this.count) this._bear(id, agents.parent[n]);
+      if (id >= before) this._bear(id, agents.parent[n]);
     }
     for (const [child, parents] of answer.crossovers) this.otherParents.set(child, parents);
     this.seq = answer.seq;
@@ -42,7 +46,7 @@ export class TreeStore {
 
   _bear(id, parent) {
     this.parent[id] = parent;
-    for (const name of ["firstChild", "lastChild", "nextSibling", "previousSibling"]) this[name][id] = NONE;
+    this.firstChild[id] = this.lastChild[id] = this.nextSibling[id] = this.previousSibling[id] = NONE;
     this.children[id] = 0;
     this.count = id + 1;
     if (parent === NONE) {

@@ -134,11 +134,20 @@ export class TreeView {
       }
       if (this._changed) {
         this._changed = false;
-        this.scene = buildScene(this.store, this.layout, this.camera, this.folded, this.colouring.counts);
+        this._rebuild();
         this.onChange(this);
       }
       this.painter.paint(this);
     });
+  }
+
+  // The scene of 100,000 agents takes a frame to build, so it is kept while only the selection changes.
+  _rebuild() {
+    const { left, top, column, row, width, height } = this.camera;
+    const inputs = [left, top, column, row, width, height, this.layout, this.colouring];
+    if (this._inputs?.every((input, n) => input === inputs[n])) return;
+    this._inputs = inputs;
+    this.scene = buildScene(this.store, this.layout, this.camera, this.folded, this.colouring.counts);
   }
 
   _change() {

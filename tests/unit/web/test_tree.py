@@ -10,7 +10,7 @@ from dgm.errors import UserError
 from dgm.stats import wilson
 from dgm.views.run import RunReader
 from dgm.web.shared import RunSource
-from dgm.web.tree import CHANGES, load_matches, load_row, load_tree, measure_intervals, read_number
+from dgm.web.tree import CHANGES, load_matches, load_row, load_tree, measure_intervals
 from tests.support.runs.growing import TASKS, Growing
 
 
@@ -145,10 +145,10 @@ def test_agents_with_work_under_way_have_a_state(growing, source):
     assert ask(source)["states"] == {"expanding": [1]}
 
 
-@pytest.mark.parametrize("text", ["-1", "1.5", "x", "", "9" * 20, "٣"])
-def test_what_is_no_number_is_refused(text):
+@pytest.mark.parametrize("text", ["-1", "1.5", "x", "", "9" * 20, "\u0663"])
+def test_a_place_in_the_log_that_is_no_number_is_refused(source, text):
     with pytest.raises(UserError):
-        read_number({"since": text}, "since")
+        load_tree(source, {"since": text})
 
 
 def test_the_row_of_an_agent_is_that_of_the_tree_view(growing, source):
