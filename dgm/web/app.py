@@ -160,11 +160,11 @@ async def _send_static(request: Request) -> Response:
 
 async def _send_news(request: Request) -> Response:
     run = await _open_run(request)
-    return StreamingResponse(
-        stream_news(run, request.app.state.closing),
-        media_type="text/event-stream",
-        headers={"X-Accel-Buffering": "no"},
-    )
+    media_type = "text/event-stream"
+    if request.method == "HEAD":
+        return Response(media_type=media_type)
+    news = stream_news(run, request.app.state.closing)
+    return StreamingResponse(news, media_type=media_type, headers={"X-Accel-Buffering": "no"})
 
 
 async def stream_news(run: SharedRun, closing: asyncio.Event) -> AsyncIterator[str]:
