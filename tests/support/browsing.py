@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,15 @@ def launch():
         browser = driver.chromium.launch(executable_path=executable(), args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+def go(page, url):
+    """Open a page of a run, however long it takes to read the run."""
+    end = time.monotonic() + 10 * WAIT_S
+    while "refresh" in page.request.get(url, timeout=1e3 * 10 * WAIT_S).headers:
+        assert time.monotonic() < end, f"{url}: the run was not read"
+        page.wait_for_timeout(500)
+    page.goto(url)
 
 
 @pytest.fixture(scope="session")
