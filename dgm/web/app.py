@@ -195,7 +195,7 @@ def _safely(answer: Answer) -> Answer:
         except DgmError as error:
             return _error_page(503, str(error))
         except Exception as error:  # noqa: BLE001  (a run that is not as dgm writes it must not end the server)
-            log.warning("%s cannot be shown: %r", request.url.path, error)
+            log.warning("%s cannot be shown: %r", one_line(request.url.path, 200), error)
             return _error_page(500, f"this part of the run cannot be shown ({type(error).__name__})")
 
     return answer_safely

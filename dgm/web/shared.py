@@ -185,8 +185,7 @@ class _Worker:
         self._followed_at = float("-inf")
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         # Nothing waits for it at the end of the program: the best agent of a huge run takes minutes.
-        self._thread = threading.Thread(target=self._work, name="run-reader", daemon=True)
-        self._thread.start()
+        threading.Thread(target=self._work, name="run-reader", daemon=True).start()
 
     def submit(self, work: Callable[[RunSource], T]) -> Future[T]:
         future: Future[T] = Future()
@@ -198,7 +197,10 @@ class _Worker:
                 except Exception as error:  # noqa: BLE001  (it is raised where the answer is awaited)
                     future.set_exception(error)
 
-        self._jobs.put(answer)
+        if self._closing:
+            future.set_exception(Infrastructure("the run is being closed"))
+        else:
+            self._jobs.put(answer)
         return future
 
     def close(self) -> None:
