@@ -262,8 +262,8 @@ class SharedRun:
         """Whether the run was removed or replaced."""
         return _read_inode(self.folder) != self._inode
 
-    def events_left_to_read(self, *, slow: bool) -> int | None:
-        """Return how many events were read while the run is opened; None once it is open."""
+    def count_events_to_open(self, *, slow: bool) -> int | None:
+        """Return how many events were read so far while the run is opened; None once it is open."""
         worker = self._slow if slow else self._quick
         return worker.events_read if worker.source is None else None
 

@@ -72,6 +72,7 @@ def visit(chromium):
             color_scheme=scheme,
             has_touch=touch,
             is_mobile=touch,
+            extra_http_headers={"X-Waits": "1"},  # no page that says that another one is being computed
             **more,
         )
         contexts.append(context)
