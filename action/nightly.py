@@ -48,8 +48,8 @@ def search() -> None:
 
 def promote() -> None:
     """Perform a round of promotion if there is a new best agent, or finish the one that was begun."""
-    usd = read_input("PROMOTION_USD", "")
-    view = dgm.promote(archive() / read_input("RUN"), max_usd=float(usd) if usd else None)
+    usd = float(read_input("PROMOTION_USD", read_input("MAX_USD")))
+    view = dgm.promote(archive() / read_input("RUN"), max_usd=usd)
     certified = view.promotions.certified if view.promotions else None
     write_output("certified", "" if certified is None else str(certified))
     summarise(

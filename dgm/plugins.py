@@ -1,10 +1,10 @@
 """Policies, operators, models, benchmarks and sandboxes by name: built in, installed, or passed as objects.
 
 A distribution offers one with an entry point in the group ``dgm.policies``, ``dgm.operators``, ``dgm.models``,
-``dgm.benchmarks`` or ``dgm.sandboxes``; users type the entry point's name. A program passes an object under its
-reference, ``module:Class{'number': 4}``, which is what the run records, with the object's values or a digest of them.
-Another process finds the object again by importing the module. A reference may be a stranger's: no function is called,
-and values become attributes of ordinary classes without a call.
+``dgm.benchmarks``, ``dgm.sandboxes`` or ``dgm.sinks``; users type the entry point's name. A program passes an object
+under its reference, ``module:Class{'number': 4}``, which is what the run records, with the object's values or a digest
+of them. Another process finds the object again by importing the module. A reference may be a stranger's: no function is
+called, and values become attributes of ordinary classes without a call.
 """
 
 import ast

@@ -1,6 +1,7 @@
 """The runs of a batch, with their settings resolved before any of them starts."""
 
 import itertools
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -91,6 +92,8 @@ def plan_runs(
     file, settings, arguments = sources
     varied = {key: _check_values(key, values) for key, values in _parse_vary(vary).items()}
     numbers = [None] if seeds is None else parse_seeds(seeds)
+    if len(numbers) * math.prod(map(len, varied.values())) > MAX_RUNS:
+        raise UserError(f"more than {MAX_RUNS} runs", argument="vary")
     runs = []
     for seed, point in itertools.product(numbers, itertools.product(*varied.values())):
         changes = dict(zip(varied, point, strict=True))
@@ -98,8 +101,6 @@ def plan_runs(
         assemble.check_settings(chosen)
         variant = "-".join(_name_value(key, value) for key, value in changes.items())
         runs.append(PlannedRun(_join_name(name, variant, chosen.seed), variant, chosen))
-        if len(runs) > MAX_RUNS:
-            raise UserError(f"more than {MAX_RUNS} runs", argument="vary")
     names = [run.name for run in runs]
     if twice := next((name for name in names if names.count(name) > 1), ""):
         raise UserError(f"two runs would be named {twice!r}", argument="vary")

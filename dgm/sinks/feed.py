@@ -22,6 +22,7 @@ from dgm.exports.git import write_patch
 from dgm.stats import lower_bound
 
 _NAME = re.compile(r"[^A-Za-z0-9_. -]")
+FEW_AGENTS = 32
 PARAMETER_CHARS = 500
 """Maximum length of a parameter's value; MLflow refuses longer ones."""
 
@@ -132,8 +133,18 @@ class Feed:
         return self._step
 
     @property
+    def is_best_due(self) -> bool:
+        """Whether the last event is a graded evaluation after which the best agent is looked for.
+
+        It takes a second among 1,000 agents, so it is looked for after every one with up to ``FEW_AGENTS`` agents, and
+        the more seldom the more agents there are.
+        """
+        every = 1 << (len(self.tree.agents) // FEW_AGENTS).bit_length()
+        return self._is_graded and self._step % every == 0
+
+    @property
     def best(self) -> AgentId:
-        """The agent that the policy recommends; the seed if there is no evaluation."""
+        """The agent that the policy recommends after the last event; the seed if there is no evaluation."""
         moment = self._step, self.tree.withdrawn, len(self.tree.agents)
         if self._best_of != moment and self._step:
             self._best, self._best_of = best_in(self.run, self.tree), moment
@@ -143,12 +154,14 @@ class Feed:
         """Return the point of the last event; None if it is no graded evaluation."""
         if not self._is_graded or self.last is None:
             return None
-        tree, own, spend = self.tree, self.tree.own(self.best), self.tree.spend
+        tree, spend = self.tree, self.tree.spend
         resolved = int(tree.own_resolved.sum())
+        best: dict[str, float] = {}
+        if self.is_best_due:
+            own = tree.own(self.best)
+            best = {"best/agent": self.best, "best/rate": own.rate, "best/lower_bound": lower_bound(own)}
         values = {
-            "best/agent": self.best,
-            "best/rate": own.rate,
-            "best/lower_bound": lower_bound(own),
+            **best,
             "agents": len(tree.agents),
             "evaluations/resolved": resolved,
             "evaluations/unresolved": tree.evaluations - resolved,

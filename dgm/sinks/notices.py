@@ -106,11 +106,10 @@ class NoticeRules:
             if level > self._levels.get(limit, 0):
                 yield "budget", f"{SHARES[level - 1]:.0%} of the budget of {limit} is used"
         self._levels = levels
-        best, tree = feed.best, feed.tree
-        is_due = at >= self._announced_at + BEST_EVERY_S and tree.evaluations > FIRST_EVALUATIONS
-        if is_due and best != self._announced:
-            self._announced, self._announced_at = best, at
-            yield "best", f"agent {best} is the new best"
+        is_due = at >= self._announced_at + BEST_EVERY_S and feed.tree.evaluations > FIRST_EVALUATIONS
+        if is_due and feed.is_best_due and feed.best != self._announced:
+            self._announced, self._announced_at = feed.best, at
+            yield "best", f"agent {feed.best} is the new best"
 
     def _count_levels(self, feed: Feed) -> dict[str, int]:
         uses = tree_budget_uses(feed.tree)

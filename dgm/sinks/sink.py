@@ -14,7 +14,7 @@ from typing import Protocol
 from dgm.archive.events import Recorded
 from dgm.archive.run import Run
 from dgm.errors import UserError
-from dgm.plugins import check_shape, find_installed, find_plugin
+from dgm.plugins import find_installed, make_plugin
 from dgm.sinks.feed import Feed
 
 GROUP = "sinks"
@@ -120,8 +120,7 @@ def open_sink(address: str, run: Run) -> Sink:
     address = resolve_address(address, "sink")
     check_sink(address)
     scheme, rest = _split(address)
-    sink: Sink = find_plugin(GROUP, scheme, BUILTIN)(SinkContext(rest, run))
-    check_shape(GROUP, scheme, sink, SHAPE)
+    sink: Sink = make_plugin(GROUP, scheme, SinkContext(rest, run), BUILTIN, SHAPE)
     return sink
 
 

@@ -78,6 +78,7 @@ class _Server(uvicorn.Server):
             uvicorn.Config(
                 app,
                 log_config=None,
+                log_level="critical",  # its messages are about what strangers send
                 access_log=False,
                 ws="none",
                 limit_concurrency=CONNECTIONS,

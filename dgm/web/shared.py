@@ -6,11 +6,13 @@ finding the best agent, has a thread and an open run of its own; the tree and th
 """
 
 import asyncio
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
 from dgm.archive.log import FILE
@@ -150,18 +152,18 @@ class RunSource:
         """Number of the last event in what is being computed, or in what was computed last."""
         return self._under_way[-1] if self._under_way else self._last_seq
 
-    def peek(self, key: str) -> tuple[int, Any] | None:
-        """Return a result that need not be computed again yet, in any thread."""
+    def peek(self, key: str, state: str | None) -> tuple[int, Any] | None:
+        """Return a result that need not be computed again yet, in any thread; ``state`` is the newest that is known."""
         result = self._results.get(key)
-        return (result.seq, result.value) if result and self._is_young(result) else None
+        return (result.seq, result.value) if result and self._is_young(result, state or self._state) else None
 
-    def _is_young(self, result: _Result) -> bool:
-        return self._clock() < result.at + max(FOLLOW_S, SHARE * result.took_s)
+    def _is_young(self, result: _Result, state: str) -> bool:
+        return result.state == state and self._clock() < result.at + max(FOLLOW_S, SHARE * result.took_s)
 
     def _is_fresh(self, result: _Result) -> bool:
         same = (result.seq, result.state) == (self.run.tree.seq, self._state)
         still = self._state not in LIVING or self._clock() < result.at + FRESH_S
-        return self._is_young(result) or (same and still)
+        return self._is_young(result, self._state) or (same and still)
 
     def view(self) -> RunView:
         """Return the run at this moment; in a long run, of a moment ago."""
@@ -180,20 +182,36 @@ class _Worker:
         self.source: RunSource | None = None
         self._folder, self._find_best = folder, find_best
         self._closing = False
-        self._thread = ThreadPoolExecutor(1, "run-reader")
         self._followed_at = float("-inf")
+        self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        # Nothing waits for it at the end of the program: the best agent of a huge run takes minutes.
+        threading.Thread(target=self._work, name="run-reader", daemon=True).start()
 
     def submit(self, work: Callable[[RunSource], T]) -> Future[T]:
-        return self._thread.submit(lambda: work(self._read()))
+        future: Future[T] = Future()
+
+        def answer() -> None:
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(work(self._read()))
+                except Exception as error:  # noqa: BLE001  (it is raised where the answer is awaited)
+                    future.set_exception(error)
+
+        if self._closing:
+            future.set_exception(Infrastructure("the run is being closed"))
+        else:
+            self._jobs.put(answer)
+        return future
 
     def close(self) -> None:
-        def close() -> None:
-            if self.source is not None:
-                self.source.run.close()
-
         self._closing = True
-        self._thread.submit(close)
-        self._thread.shutdown(wait=False)
+        self._jobs.put(None)
+
+    def _work(self) -> None:
+        while job := self._jobs.get():
+            job()
+        if self.source is not None:
+            self.source.run.close()
 
     def _read(self) -> RunSource:
         """Return the run, opened if it is not and followed if that was some time ago."""
@@ -244,8 +262,8 @@ class SharedRun:
         """Whether the run was removed or replaced."""
         return _read_inode(self.folder) != self._inode
 
-    def events_left_to_read(self, *, slow: bool) -> int | None:
-        """Return how many events were read while the run is opened; None once it is open."""
+    def count_events_to_open(self, *, slow: bool) -> int | None:
+        """Return how many events were read so far while the run is opened; None once it is open."""
         worker = self._slow if slow else self._quick
         return worker.events_read if worker.source is None else None
 
@@ -264,7 +282,8 @@ class SharedRun:
         """
         self._check()
         worker = self._slow if slow else self._quick
-        if worker.source and (known := worker.source.peek(key)):
+        known_state = self.news.state if self.news else None
+        if worker.source and (known := worker.source.peek(key, known_state)):
             return known
 
         def answer(source: RunSource) -> tuple[int, T]:
@@ -284,6 +303,7 @@ class SharedRun:
             while self.news is None or self.news == last:
                 if self._following is None or self._following.done():
                     self._following = asyncio.create_task(self._follow())
+                    self._following.add_done_callback(lambda task: task.cancelled() or task.exception())
                 changed = asyncio.create_task(self._changed.wait())
                 try:
                     await asyncio.wait((changed, self._following), return_when=asyncio.FIRST_COMPLETED)

@@ -32,6 +32,11 @@ def points_of(folder: Path) -> list[Point]:
         return [point for _ in feed.advance() if (point := feed.point())]
 
 
+def names_of(points: list[Point]) -> set[str]:
+    """Return the names of all curves."""
+    return {name for point in points for name in point.values}
+
+
 def deliver_with_kills(folder: Path, address: str, kills: int, environment: Mapping[str, str]) -> int:
     """Deliver a run; kill the process so many times, each at a later moment of its delivery, then let it end.
 

@@ -17,7 +17,7 @@ from dgm.sinks.companion import deliver_once
 from dgm.sinks.spans import SpanFold, span_id, trace_id
 from dgm.views.gauges import GAUGES
 from tests.connect.collector import Collector
-from tests.connect.killed_delivery import deliver_with_kills, make_run, points_of
+from tests.connect.killed_delivery import deliver_with_kills, make_run, names_of, points_of
 
 pytestmark = pytest.mark.connect
 KILLS = 6
@@ -88,7 +88,7 @@ def test_mlflow_has_each_point_once(folder, mlflow_uri) -> None:
     experiment = client.get_experiment_by_name("dgm")
     (run,) = client.search_runs([experiment.experiment_id])
     points = points_of(folder)
-    for name in points[-1].values:
+    for name in names_of(points):
         history = client.get_metric_history(run.info.run_id, name)
         expected = [(point.step, point.values[name]) for point in points if name in point.values]
         assert sorted((metric.step, metric.value) for metric in history) == expected
@@ -108,7 +108,7 @@ def test_tensorboard_reads_each_point_once(folder, tmp_path) -> None:
     for part, unit in ((tmp_path / "tb" / "run", 1.0), (tmp_path / "tb" / "run" / "usd", 1e6)):
         events = EventAccumulator(str(part), size_guidance={"scalars": 0})
         events.Reload()
-        for name in points[-1].values:
+        for name in names_of(points):
             expected = [
                 (point.step if unit == 1.0 else round(point.values["spend/usd"] * unit), point.values[name])
                 for point in points
@@ -135,9 +135,9 @@ def test_wandb_records_each_point_once_without_a_server(folder, tmp_path) -> Non
             values = {
                 item.key or item.nested_key[0]: json.loads(item.value_json) for item in record.history.item
             }
-            rows.append((record.history.step.num, values["best/lower_bound"], values["spend/usd"]))
+            rows.append((record.history.step.num, values["agents"], values["spend/usd"]))
     points = points_of(folder)
-    expected = [(point.step, point.values["best/lower_bound"], point.values["spend/usd"]) for point in points]
+    expected = [(point.step, point.values["agents"], point.values["spend/usd"]) for point in points]
     assert sorted(rows) == expected
     print(
         f"wandb: {len(points)} points in {len(files)} files, killed {killed} times, none twice, none missing"

@@ -5,7 +5,7 @@ from dgm.analysis.agents import best_of
 from dgm.archive.events import VerdictWithdrawn
 from dgm.archive.run import Run
 from dgm.domain import AgentId, Evaluate, Verdict
-from dgm.sinks.feed import Feed, read_parameters
+from dgm.sinks.feed import FEW_AGENTS, Feed, read_parameters
 from dgm.stats import lower_bound
 from tests.support.runs.growing import Growing
 
@@ -52,6 +52,17 @@ def test_points_are_a_function_of_the_prefix_of_the_log(folder) -> None:
         growing.graded(0, 2, good=True)
     with Run.open(folder) as run:
         assert points_of(run)[:-1] == whole
+
+
+def test_the_best_of_many_agents_is_looked_for_more_seldom(tmp_path) -> None:
+    growing = Growing(tmp_path / "many")
+    for _ in range(FEW_AGENTS):
+        growing.born(0)
+    for number in range(8):
+        growing.graded(number // 2, number % 2, good=True)
+    points = points_of(growing.run)
+    assert ["best/rate" in point.values for point in points] == [False, True] * 4
+    growing.run.close()
 
 
 def test_the_gain_of_an_operator_is_that_of_the_report(folder) -> None:

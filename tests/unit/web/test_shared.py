@@ -67,6 +67,18 @@ def test_an_ended_run_is_computed_once(growing, source, clock):
     assert source.memo("x", compute) == 0
 
 
+def test_an_end_is_shown_at_once(growing, source, clock):
+    def compute():
+        clock.now += 60.0
+        return source.follow() or source.news().state
+
+    source.memo("x", compute)
+    growing.run.append(RunStopped("goal reached"))
+    source.follow()
+    assert source.peek("x", "goal reached") is None
+    assert source.memo("x", compute) == "goal reached"
+
+
 def test_what_takes_long_is_computed_rarely(growing, source, clock):
     results = []
 
@@ -204,6 +216,16 @@ def test_news_end_when_the_server_does(growing):
             shared.close()
 
     assert asyncio.run(watch()) == []
+
+
+def test_a_closed_run_answers_nobody(growing):
+    async def ask():
+        shared = SharedRun(growing.run.folder)
+        shared.close()
+        await asyncio.wait_for(shared.compute("x", lambda source: source.run.name), 20)
+
+    with pytest.raises(Infrastructure):
+        asyncio.run(ask())
 
 
 def test_a_removed_run_cannot_be_computed(growing, tmp_path):
