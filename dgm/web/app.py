@@ -107,7 +107,7 @@ class _PageEndpoint:
                 task.add_done_callback(lambda done: done.cancelled() or done.exception())
                 events = run.count_events_to_open(slow=page.slow)
                 body = render("opening.html", {"name": name, "events": events})
-                return HTMLResponse(body, headers={"Refresh": "1"})
+                return HTMLResponse(body)
         return HTMLResponse((await task)[1])
 
 
