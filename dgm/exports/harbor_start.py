@@ -39,8 +39,10 @@ def main() -> int:
     job = {"kind": "solve", "workdir": str(workdir), "evidence": None, **facts["actions"], **job}
     file = HERE / "agent-job.json"
     file.write_text(json.dumps(job), encoding="utf-8")
-    hidden = launcher.hide(workdir, facts["hidden"])
-    needs_git = len(workdir.parts) > 1 and not os.path.lexists(workdir / ".git")
+    # A task that works in / has no folder that could be searched, or made a repository.
+    is_folder = len(workdir.parts) > 1
+    hidden = launcher.hide(workdir, facts["hidden"] if is_folder else [])
+    needs_git = is_folder and not os.path.lexists(workdir / ".git")
     if needs_git:
         launcher.make_repository(str(workdir))
     try:

@@ -27,16 +27,22 @@ NEWS_S = 0.25
 """Minimum seconds between two news to one viewer."""
 QUIET_S = 15.0
 """Seconds without news after which a comment keeps the connection open, and tells whether the viewer is still there."""
-OPENING_S = 1.0
-"""Seconds that a viewer waits for a run to be opened before he sees how far that is."""
+PATIENCE_S = 1.0
+WAITS = "x-waits"
+"""Header of a request of a page's script, which waits for as long as it takes."""
 MESSAGE_CELLS = 1_000
 TABS = [(page.path, page.tab) for page in PAGES] + [(data.path, data.tab) for data in DATA]
 Answer = Callable[[Request], Awaitable[Response]]
 log = logging.getLogger(__name__)
 
 
-def make_app(library: Library) -> Starlette:
-    """Return the application that shows the runs of a library, without its guard."""
+def make_app(library: Library, patience_s: float = PATIENCE_S) -> Starlette:
+    """Return the application that shows the runs of a library, without its guard.
+
+    Args:
+        library: the runs.
+        patience_s: seconds after which a viewer sees that a page is being computed, or how far the run is read.
+    """
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -63,7 +69,7 @@ def make_app(library: Library) -> Starlette:
         exception_handlers={HTTPException: _show_missing},
     )
     app.router.redirect_slashes = False
-    app.state.library = library
+    app.state.library, app.state.patience_s = library, patience_s
     app.state.closing = asyncio.Event()
     return app
 
@@ -95,11 +101,11 @@ class _PageEndpoint:
         # Quick pages do not wait for the best agent, so they differ once it is found.
         key = f"{page.path} {sorted(values.items())} {None if page.slow else run.best}"
         task = asyncio.create_task(run.compute(key, make, slow=page.slow))
-        if run.events_left_to_read(slow=page.slow) is not None:
-            await asyncio.wait((task,), timeout=OPENING_S)
-            events = run.events_left_to_read(slow=page.slow)
-            if events is not None and not task.done():
+        if WAITS not in request.headers:
+            await asyncio.wait((task,), timeout=request.app.state.patience_s)
+            if not task.done():
                 task.add_done_callback(lambda done: done.cancelled() or done.exception())
+                events = run.count_events_to_open(slow=page.slow)
                 body = render("opening.html", {"name": name, "events": events})
                 return HTMLResponse(body, headers={"Refresh": "1"})
         return HTMLResponse((await task)[1])
@@ -160,11 +166,11 @@ async def _send_static(request: Request) -> Response:
 
 async def _send_news(request: Request) -> Response:
     run = await _open_run(request)
-    return StreamingResponse(
-        stream_news(run, request.app.state.closing),
-        media_type="text/event-stream",
-        headers={"X-Accel-Buffering": "no"},
-    )
+    media_type = "text/event-stream"
+    if request.method == "HEAD":
+        return Response(media_type=media_type)
+    news = stream_news(run, request.app.state.closing)
+    return StreamingResponse(news, media_type=media_type, headers={"X-Accel-Buffering": "no"})
 
 
 async def stream_news(run: SharedRun, closing: asyncio.Event) -> AsyncIterator[str]:
@@ -195,7 +201,7 @@ def _safely(answer: Answer) -> Answer:
         except DgmError as error:
             return _error_page(503, str(error))
         except Exception as error:  # noqa: BLE001  (a run that is not as dgm writes it must not end the server)
-            log.warning("%s cannot be shown: %r", request.url.path, error)
+            log.warning("%s cannot be shown: %r", one_line(request.url.path, 200), error)
             return _error_page(500, f"this part of the run cannot be shown ({type(error).__name__})")
 
     return answer_safely

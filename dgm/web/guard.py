@@ -22,6 +22,8 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 """Headers of every response that does not set them itself."""
+FOREIGN = ("cross-site", "same-site")
+"""What a browser says of requests of pages of other servers; a link there may lead here, but nothing else."""
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 UNKNOWN = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>dgm serve</title>
 <h1>Not signed in</h1><p>Open the address that dgm serve printed; it holds the token.</p>
@@ -66,6 +68,8 @@ class Guard:
             return PlainTextResponse("read only\n", 405, {"Allow": "GET, HEAD"})
         if self._hosts and _host_name(headers.get("host", "")) not in self._hosts:
             return PlainTextResponse("unknown host; open the address that dgm serve printed\n", 421)
+        if headers.get("sec-fetch-site") in FOREIGN and headers.get("sec-fetch-dest") != "document":
+            return PlainTextResponse("a page of another site cannot ask for this\n", 403)
         return self._sign_in(scope, headers) if self._token is not None else None
 
     def _sign_in(self, scope: Scope, headers: Headers) -> Response | None:

@@ -19,7 +19,7 @@ from dgm.web.shared import SHARE, SharedRun
 log = logging.getLogger(__name__)
 INNER = "+"
 """Stands in an address between the name of a run and that of a run inside it: ``first+holdout``."""
-IDLE_S, OPEN = 900.0, 20
+IDLE_S, OPEN = 900.0, 8
 """A run that nobody asked for in this time is closed; so is the one that was not asked for longest if more are open."""
 Signature = tuple[int, int] | None
 LIST_S = 2.0

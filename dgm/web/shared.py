@@ -6,11 +6,13 @@ finding the best agent, has a thread and an open run of its own; the tree and th
 """
 
 import asyncio
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
 from dgm.archive.log import FILE
@@ -180,20 +182,36 @@ class _Worker:
         self.source: RunSource | None = None
         self._folder, self._find_best = folder, find_best
         self._closing = False
-        self._thread = ThreadPoolExecutor(1, "run-reader")
         self._followed_at = float("-inf")
+        self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        # Nothing waits for it at the end of the program: the best agent of a huge run takes minutes.
+        threading.Thread(target=self._work, name="run-reader", daemon=True).start()
 
     def submit(self, work: Callable[[RunSource], T]) -> Future[T]:
-        return self._thread.submit(lambda: work(self._read()))
+        future: Future[T] = Future()
+
+        def answer() -> None:
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(work(self._read()))
+                except Exception as error:  # noqa: BLE001  (it is raised where the answer is awaited)
+                    future.set_exception(error)
+
+        if self._closing:
+            future.set_exception(Infrastructure("the run is being closed"))
+        else:
+            self._jobs.put(answer)
+        return future
 
     def close(self) -> None:
-        def close() -> None:
-            if self.source is not None:
-                self.source.run.close()
-
         self._closing = True
-        self._thread.submit(close)
-        self._thread.shutdown(wait=False)
+        self._jobs.put(None)
+
+    def _work(self) -> None:
+        while job := self._jobs.get():
+            job()
+        if self.source is not None:
+            self.source.run.close()
 
     def _read(self) -> RunSource:
         """Return the run, opened if it is not and followed if that was some time ago."""
@@ -244,8 +262,8 @@ class SharedRun:
         """Whether the run was removed or replaced."""
         return _read_inode(self.folder) != self._inode
 
-    def events_left_to_read(self, *, slow: bool) -> int | None:
-        """Return how many events were read while the run is opened; None once it is open."""
+    def count_events_to_open(self, *, slow: bool) -> int | None:
+        """Return how many events were read so far while the run is opened; None once it is open."""
         worker = self._slow if slow else self._quick
         return worker.events_read if worker.source is None else None
 
@@ -285,6 +303,7 @@ class SharedRun:
             while self.news is None or self.news == last:
                 if self._following is None or self._following.done():
                     self._following = asyncio.create_task(self._follow())
+                    self._following.add_done_callback(lambda task: task.cancelled() or task.exception())
                 changed = asyncio.create_task(self._changed.wait())
                 try:
                     await asyncio.wait((changed, self._following), return_when=asyncio.FIRST_COMPLETED)

@@ -12,7 +12,7 @@ from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from tests.support.browsing import SIZES, find_violations, launch, serving
+from tests.support.browsing import SIZES, find_violations, go, launch, serving
 from tests.support.runs.growing import growth
 
 PAGES = ("", "tree", "matrix", "agents", "agents/1", "agents/1/diff", "operators", "spend", "events")
@@ -66,7 +66,7 @@ def measure(browser, url, keys, drawn):
     paints, draws = [], []
     for _ in range(LOADS):
         page = browser.new_page(viewport={"width": 1280, "height": 820})
-        page.goto(url)
+        go(page, url)
         if drawn:
             page.wait_for_selector(DRAWN, state="attached", timeout=120_000)
         draws.append(page.evaluate("performance.now()"))
@@ -129,7 +129,7 @@ def report_pictures(browser, site, runs, pages, folder):
             for name, (width, height) in SIZES.items():
                 for scheme in ("light", "dark"):
                     page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
-                    page.goto(f"{site}/{run}/{path}")
+                    go(page, f"{site}/{run}/{path}")
                     page.wait_for_timeout(SETTLED_MS)
                     file = folder / f"{run}-{path.replace('/', '-') or 'overview'}-{name}-{scheme}.png"
                     page.screenshot(path=file)

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,15 @@ def launch():
         browser.close()
 
 
+def go(page, url):
+    """Open a page of a run, however long it takes to read the run."""
+    end = time.monotonic() + 10 * WAIT_S
+    while "refresh" in page.request.get(url, timeout=1e3 * 10 * WAIT_S).headers:
+        assert time.monotonic() < end, f"{url}: the run was not read"
+        page.wait_for_timeout(500)
+    page.goto(url)
+
+
 @pytest.fixture(scope="session")
 def chromium():
     """A browser for all tests of a session."""
@@ -62,6 +72,7 @@ def visit(chromium):
             color_scheme=scheme,
             has_touch=touch,
             is_mobile=touch,
+            extra_http_headers={"X-Waits": "1"},  # no page that says that another one is being computed
             **more,
         )
         contexts.append(context)

@@ -19,7 +19,7 @@ async function load() {
   if (loading || document.hidden) return;
   loading = true;
   try {
-    const answer = await fetch(location.pathname + location.search, { headers: { Accept: "text/html" } });
+    const answer = await fetch(location.pathname + location.search, { headers: { "X-Waits": "1" } });
     if (answer.ok) {
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       for (const part of document.querySelectorAll("[data-live][id]")) replace(part, page.getElementById(part.id));

@@ -53,8 +53,8 @@ def test_all_but_reading_is_refused(client, method, path):
 
 
 def test_head_is_get_without_a_body(client):
-    answer = client.head("/run")
-    assert (answer.status_code, answer.content) == (200, b"")
+    answers = [client.head(path) for path in ("/run", "/run/live")]
+    assert [(answer.status_code, answer.content) for answer in answers] == [(200, b"")] * 2
 
 
 @pytest.mark.parametrize(
@@ -112,3 +112,13 @@ def test_the_redirect_never_leads_to_another_host(guarded, path):
 
 def test_a_program_gives_the_token_in_a_header(guarded):
     assert guarded.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_page_of_another_site_can_link_here_and_ask_for_nothing_else(client, site):
+    def ask(destination):
+        headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Dest": destination}
+        return client.get("/run", headers=headers).status_code
+
+    assert ask("document") == 200
+    assert {ask(destination) for destination in ("empty", "script", "image", "iframe", "style")} == {403}

@@ -320,5 +320,13 @@ def test_a_replaced_run_is_read_anew(tmp_path):
         assert client.get("/run/agents/1").status_code == 200
 
 
+def test_a_viewer_of_a_huge_run_sees_how_far_it_is_read(folder):
+    with open_pages(folder, patience_s=0.0) as client:
+        first = client.get("/other/spend")
+        second = client.get("/other/spend", headers={"X-Waits": "1"})
+    assert (first.status_code, first.headers["refresh"]) == (200, "1")
+    assert (second.status_code, "refresh" in second.headers) == (200, False)
+
+
 def test_every_page_of_the_navigation_has_a_name_of_its_own():
     assert len({page.tab for page in PAGES if page.tab}) == len([page for page in PAGES if page.tab])

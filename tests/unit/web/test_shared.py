@@ -218,6 +218,16 @@ def test_news_end_when_the_server_does(growing):
     assert asyncio.run(watch()) == []
 
 
+def test_a_closed_run_answers_nobody(growing):
+    async def ask():
+        shared = SharedRun(growing.run.folder)
+        shared.close()
+        await asyncio.wait_for(shared.compute("x", lambda source: source.run.name), 20)
+
+    with pytest.raises(Infrastructure):
+        asyncio.run(ask())
+
+
 def test_a_removed_run_cannot_be_computed(growing, tmp_path):
     async def ask():
         shared = SharedRun(growing.run.folder)
