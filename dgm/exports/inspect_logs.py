@@ -90,6 +90,7 @@ def _log_record(run: Run, agent: Agent, evaluations: Sequence[tuple[ActionId, Ev
         "eval": {
             "created": begun,
             "task": benchmark,
+            "tags": [f"agent-{agent.id}"],
             "task_id": name,
             "eval_id": name,
             "run_id": identity.run,

@@ -38,7 +38,7 @@ def test_each_agent_is_a_log_and_each_evaluation_a_sample(tmp_path):
     logs = read(tmp_path / "logs")
     assert (len(logs), sum(len(each.samples) for each in logs)) == (counts["logs"], counts["samples"])
     assert {each.status for each in logs} == {"success"}
-    assert {each.eval.solver for each in logs} == {f"agent-{number}" for number in range(len(logs))}
+    assert [each.tags for each in logs] == [[f"agent-{number}"] for number in range(len(logs))]
     for each in logs:
         resolved, share = each.results.scores
         values = [sample.scores["resolved"].value == "C" for sample in each.samples]
