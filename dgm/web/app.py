@@ -3,8 +3,9 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from json import dumps
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -23,8 +24,6 @@ from dgm.web.markup import encode_part, render, static_files
 from dgm.web.pages import DATA, PAGES, Data, Page
 from dgm.web.shared import News, RunSource, SharedRun
 
-NEWS_S = 0.25
-"""Minimum seconds between two news to one viewer."""
 QUIET_S = 15.0
 """Seconds without news after which a comment keeps the connection open, and tells whether the viewer is still there."""
 PATIENCE_S = 1.0
@@ -70,7 +69,6 @@ def make_app(library: Library, patience_s: float = PATIENCE_S) -> Starlette:
     )
     app.router.redirect_slashes = False
     app.state.library, app.state.patience_s = library, patience_s
-    app.state.closing = asyncio.Event()
     return app
 
 
@@ -101,13 +99,8 @@ class _PageEndpoint:
         # Quick pages do not wait for the best agent, so they differ once it is found.
         key = f"{page.path} {sorted(values.items())} {None if page.slow else run.best}"
         task = asyncio.create_task(run.compute(key, make, slow=page.slow))
-        if WAITS not in request.headers:
-            await asyncio.wait((task,), timeout=request.app.state.patience_s)
-            if not task.done():
-                task.add_done_callback(lambda done: done.cancelled() or done.exception())
-                events = run.count_events_to_open(slow=page.slow)
-                body = render("opening.html", {"name": name, "events": events})
-                return HTMLResponse(body, headers={"Refresh": "1"})
+        if await _takes_long(request, task):
+            return _waiting_page(name, run.count_events_to_open(slow=page.slow))
         return HTMLResponse((await task)[1])
 
 
@@ -129,6 +122,19 @@ class _DataEndpoint:
         return Response(body, media_type=data.media_type, headers=headers)
 
 
+async def _takes_long(request: Request, task: asyncio.Task[Any]) -> bool:
+    """Wait for a result, and return whether a viewer should see something else meanwhile."""
+    if WAITS in request.headers:
+        return False
+    await asyncio.wait((task,), timeout=request.app.state.patience_s)
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return not task.done()
+
+
+def _waiting_page(name: str, events: int | None) -> Response:
+    return HTMLResponse(render("opening.html", {"name": name, "events": events}), headers={"Refresh": "1"})
+
+
 def _read_values(request: Request, names: tuple[str, ...]) -> Mapping[str, str]:
     """Return what stands in the address and the query, but only what the page knows."""
     query = {name: value for name, value in request.query_params.items() if name in names}
@@ -143,7 +149,10 @@ async def _open_run(request: Request) -> SharedRun:
 
 async def _show_runs(request: Request) -> Response:
     library: Library = request.app.state.library
-    view = await library.list()
+    task = asyncio.create_task(library.list())
+    if await _takes_long(request, task):
+        return _waiting_page("", None)
+    view = await task
     addresses = {row.folder: f"/{encode_part(name)}" for name, row in library.named(view)}
     return HTMLResponse(render("runs.html", {"view": view, "addresses": addresses, "nearest": nearest}))
 
@@ -169,14 +178,13 @@ async def _send_news(request: Request) -> Response:
     media_type = "text/event-stream"
     if request.method == "HEAD":
         return Response(media_type=media_type)
-    news = stream_news(run, request.app.state.closing)
-    return StreamingResponse(news, media_type=media_type, headers={"X-Accel-Buffering": "no"})
+    return StreamingResponse(stream_news(run), media_type=media_type, headers={"X-Accel-Buffering": "no"})
 
 
-async def stream_news(run: SharedRun, closing: asyncio.Event) -> AsyncIterator[str]:
-    """Yield the newest facts of a run whenever they change, at most every ``NEWS_S``; a slow viewer misses some."""
+async def stream_news(run: SharedRun) -> AsyncIterator[str]:
+    """Yield the newest facts of a run whenever they change, at most every ``FOLLOW_S``; a slow viewer misses some."""
     news: News | None = None
-    while not closing.is_set():
+    while True:
         try:
             news = await asyncio.wait_for(run.next_news(news), QUIET_S)
         except TimeoutError:
@@ -186,8 +194,6 @@ async def stream_news(run: SharedRun, closing: asyncio.Event) -> AsyncIterator[s
             yield f"event: gone\ndata: {dumps(one_line(str(error), MESSAGE_CELLS))}\n\n"
             return
         yield f"data: {dumps(news._asdict())}\n\n"
-        with suppress(TimeoutError):
-            await asyncio.wait_for(closing.wait(), NEWS_S)
 
 
 def _safely(answer: Answer) -> Answer:
