@@ -6,7 +6,7 @@ the last point that the other side has, and no point is there twice.
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -84,12 +84,11 @@ def best_patch(run: Run, feed: "Feed") -> Iterator[Path | None]:
     """Lend a file with the changes of the best agent's lineage; None if there are none, or no git."""
     agent = run.tree.agents[feed.best]
     with TemporaryDirectory(prefix="dgm-") as folder:
-        path: Path | None = Path(folder) / f"agent-{agent.id}.patch"
-        try:
-            write_patch(run, agent, Path(folder) / f"agent-{agent.id}.patch")
-        except UserError:
-            path = None
-        yield path
+        path = Path(folder) / f"agent-{agent.id}.patch"
+        if agent.parents:
+            with suppress(UserError):
+                write_patch(run, agent, path)
+        yield path if path.exists() else None
 
 
 class Feed:

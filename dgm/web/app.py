@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from json import dumps
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -101,13 +102,8 @@ class _PageEndpoint:
         # Quick pages do not wait for the best agent, so they differ once it is found.
         key = f"{page.path} {sorted(values.items())} {None if page.slow else run.best}"
         task = asyncio.create_task(run.compute(key, make, slow=page.slow))
-        if WAITS not in request.headers:
-            await asyncio.wait((task,), timeout=request.app.state.patience_s)
-            if not task.done():
-                task.add_done_callback(lambda done: done.cancelled() or done.exception())
-                events = run.count_events_to_open(slow=page.slow)
-                body = render("opening.html", {"name": name, "events": events})
-                return HTMLResponse(body, headers={"Refresh": "1"})
+        if await _takes_long(request, task):
+            return _waiting_page(name, run.count_events_to_open(slow=page.slow))
         return HTMLResponse((await task)[1])
 
 
@@ -129,6 +125,19 @@ class _DataEndpoint:
         return Response(body, media_type=data.media_type, headers=headers)
 
 
+async def _takes_long(request: Request, task: asyncio.Task[Any]) -> bool:
+    """Wait for a result, and return whether a viewer should see something else meanwhile."""
+    if WAITS in request.headers:
+        return False
+    await asyncio.wait((task,), timeout=request.app.state.patience_s)
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return not task.done()
+
+
+def _waiting_page(name: str, events: int | None) -> Response:
+    return HTMLResponse(render("opening.html", {"name": name, "events": events}), headers={"Refresh": "1"})
+
+
 def _read_values(request: Request, names: tuple[str, ...]) -> Mapping[str, str]:
     """Return what stands in the address and the query, but only what the page knows."""
     query = {name: value for name, value in request.query_params.items() if name in names}
@@ -143,7 +152,10 @@ async def _open_run(request: Request) -> SharedRun:
 
 async def _show_runs(request: Request) -> Response:
     library: Library = request.app.state.library
-    view = await library.list()
+    task = asyncio.create_task(library.list())
+    if await _takes_long(request, task):
+        return _waiting_page("", None)
+    view = await task
     addresses = {row.folder: f"/{encode_part(name)}" for name, row in library.named(view)}
     return HTMLResponse(render("runs.html", {"view": view, "addresses": addresses, "nearest": nearest}))
 

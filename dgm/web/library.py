@@ -2,8 +2,10 @@
 
 import asyncio
 import logging
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 
 from dgm.archive.finding import SUFFIX, archive_folders, find_run, find_runs_in
@@ -24,6 +26,8 @@ IDLE_S, OPEN = 900.0, 8
 Signature = tuple[int, int] | None
 LIST_S = 2.0
 """Minimum seconds between two readings of the list of runs."""
+LIST_WAIT_S = 0.5
+"""Seconds after which an older list is shown."""
 
 
 class Library:
@@ -33,8 +37,9 @@ class Library:
         """Show one run, the runs of a folder, or those of all folders in which runs are looked for."""
         self._run, self._folder = run and run.absolute(), folder and folder.absolute()
         self._open: dict[str, SharedRun] = {}
-        self._list: tuple[RunListView, float] | None = None
-        self._listing = asyncio.Lock()
+        self._list: RunListView | None = None
+        self._list_due = 0.0
+        self._reading: Future[RunListView] | None = None
         self._readings: dict[str, tuple[int, Readings]] = {}
         self._rows: dict[Path, tuple[list[Signature], RunRow]] = {}
 
@@ -96,14 +101,32 @@ class Library:
                 yield name, row
 
     async def list(self) -> RunListView:
-        """Return all runs, as they were some seconds ago; only runs that changed are read again."""
-        async with self._listing:
-            if self._list is None or time.monotonic() >= self._list[1]:
-                started = time.monotonic()
-                view = await asyncio.to_thread(self._read_list)
-                took_s = time.monotonic() - started
-                self._list = view, time.monotonic() + max(LIST_S, SHARE * took_s)
-            return self._list[0]
+        """Return all runs as they were some seconds ago, or longer ago where reading them takes long."""
+        if self._reading is None or (self._reading.done() and time.monotonic() >= self._list_due):
+            self._reading = self._start_reading()
+        reading = asyncio.wrap_future(self._reading)
+        if self._list is not None:
+            await asyncio.wait((reading,), timeout=LIST_WAIT_S)
+            if not reading.done():
+                return self._list
+        self._list = await reading
+        return self._list
+
+    def _start_reading(self) -> Future[RunListView]:
+        future: Future[RunListView] = Future()
+        future.set_running_or_notify_cancel()
+
+        def read() -> None:
+            started = time.monotonic()
+            try:
+                future.set_result(self._read_list())
+            except Exception as error:  # noqa: BLE001  (it is raised where the list is awaited)
+                future.set_exception(error)
+            self._list_due = time.monotonic() + max(LIST_S, SHARE * (time.monotonic() - started))
+
+        # Nothing waits for it at the end of the program.
+        threading.Thread(target=read, name="run-list", daemon=True).start()
+        return future
 
     async def read_gauges(self) -> Sequence[tuple[str, Readings]]:
         """Return the gauges of every run that can be read, by its name in addresses."""

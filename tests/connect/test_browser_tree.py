@@ -340,6 +340,20 @@ def test_a_growing_run_keeps_what_the_user_looks_at(visit, tmp_path):
         assert page.complaints == []
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_work_under_way_is_marked(visit, tmp_path, scheme):
+    steps = Growing(tmp_path / "living")
+    with steps.run, serving(tmp_path) as url:
+        steps.born(0)
+        page = open_tree(visit, f"{url}/living/tree#agent=1", scheme=scheme)
+        assert page.locator("#tree-legend .busy").count() == 0
+        steps.start(1)
+        page.wait_for_selector("#tree-legend .busy")
+        assert "expanding" in page.text_content("#item-1")
+        assert page.text_content("#tree-panel .busy") == "expanding"
+        assert find_violations(page) == {}
+
+
 @pytest.mark.parametrize("selected_agent", [4, -1])
 def test_newborns_move_nothing_that_the_user_looks_at(visit, site, selected_agent):
     page = visit(f"{site}/small/tree")

@@ -12,12 +12,18 @@ from contextlib import contextmanager
 
 import pytest
 
+from dgm.archive.events import RunStopped
 from dgm.archive.run import Run
-from dgm.sinks.companion import deliver_once
+from dgm.config import Settings, SinksSettings
+from dgm.errors import ArchiveBusy
+from dgm.sinks.companion import LOG, deliver_once, start_companion
+from dgm.sinks.cursor import hold_deliveries
 from dgm.sinks.spans import SpanFold, span_id, trace_id
 from dgm.views.gauges import GAUGES
 from tests.connect.collector import Collector
 from tests.connect.killed_delivery import deliver_with_kills, make_run, names_of, points_of
+from tests.support.listener import wait_until
+from tests.support.runs.growing import Growing
 
 pytestmark = pytest.mark.connect
 KILLS = 6
@@ -179,3 +185,39 @@ def test_model_calls_follow_the_conventions_for_generative_ai(folder) -> None:
     action = parents[chat.parent_span_id]
     assert action.name.startswith("invoke_agent")
     assert parents[action.parent_span_id].name == "dgm session"
+
+
+def test_a_session_feeds_all_of_them_while_it_runs(tmp_path, monkeypatch) -> None:
+    from mlflow.tracking import MlflowClient
+
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_DIR", str(tmp_path))
+    store = f"sqlite:///{tmp_path}/local.db"
+    with Collector() as collector:
+        addresses = (f"mlflow:{store}", "wandb:", f"tensorboard:{tmp_path}/tb", f"otlp:{collector.url}")
+        with start_companion(Settings(sinks=SinksSettings(to=addresses))) as name_run:
+            growing = Growing(tmp_path / "run")
+            name_run(growing.run, 0)
+            for task in range(8):
+                growing.graded(0, task, good=True)
+            wait_until(lambda: collector.spans and list((tmp_path / "tb").rglob("events*")))
+            growing.run.append(RunStopped("goal reached"))
+            growing.run.close()
+        wait_until(lambda: _is_over(tmp_path / "run"))
+        assert not (tmp_path / "run" / LOG).exists(), (tmp_path / "run" / LOG).read_text()
+        assert [span.name for span in collector.spans].count("invoke_agent agent 0") == 8
+    client = MlflowClient(store)
+    (run,) = client.search_runs([client.get_experiment_by_name("dgm").experiment_id])
+    assert [metric.step for metric in client.get_metric_history(run.info.run_id, "agents")] == [*range(1, 9)]
+    assert run.info.status == "FINISHED"
+    for address in addresses[1:3]:
+        monkeypatch.setattr("dgm.sinks.wandb.SETTLED_S", 0.0)
+        assert deliver_once(tmp_path / "run", address) == 0
+
+
+def _is_over(folder) -> bool:
+    try:
+        with hold_deliveries(folder):
+            return True
+    except ArchiveBusy:
+        return False

@@ -3,8 +3,17 @@
 import json
 import threading
 import time
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
+
+
+def wait_until(condition: Callable[[], object], seconds: float = 200.0) -> None:
+    """Wait until a condition holds, or fail."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 class Listener:

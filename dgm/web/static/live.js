@@ -98,4 +98,7 @@ if (base) {
   });
 } else if (every) {
   setInterval(load, every);
+} else if (top_?.dataset.again && location.hash) {
+  // A page is being computed. The header "Refresh" does nothing where the address has a fragment.
+  setTimeout(() => location.reload(), 1000);
 }

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -12,7 +11,7 @@ from dgm.archive.run import Run
 from dgm.config import NotifySettings, Settings, SinksSettings
 from dgm.errors import UserError
 from dgm.sinks.companion import LOG, describe_failure, start_companion
-from tests.support.listener import Listener
+from tests.support.listener import Listener, wait_until
 from tests.support.runs.growing import Growing
 
 pytestmark = pytest.mark.starts_processes
@@ -27,13 +26,6 @@ def listener():
 def settings_for(*notify: str, sinks: tuple[str, ...] = (), on_event: str | None = None) -> Settings:
     receivers = NotifySettings(to=notify, on_event=on_event)
     return Settings(sinks=SinksSettings(to=sinks), notify=receivers)
-
-
-def wait_until(condition, seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_a_session_notifies_an_address_and_a_command_of_its_end(tmp_path, listener) -> None:
