@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 LOG, MARK = f"{FOLDER}/log", f"{FOLDER}/session"
 """Failures of the last session's receivers, and a file that says that there was a session with some."""
+NICENESS = 10
+"""Sandboxes and models of the search go first."""
 START_S, END_S = 60.0, 5.0
 """Seconds that a session waits at most for the check of the addresses, and for the last deliveries."""
 LOOK_S = 1.0
@@ -161,6 +163,7 @@ def _warn_of_silence(run: Run, since: int) -> None:
 
 def main() -> int:
     """Check the receivers on the first line of standard input, then follow the run on the second line."""
+    os.nice(NICENESS)
     try:
         receivers = Receivers(**json.loads(sys.stdin.readline()))
         list(receivers.openers(0))

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from json import dumps
 from typing import Any
 
@@ -24,8 +24,6 @@ from dgm.web.markup import encode_part, render, static_files
 from dgm.web.pages import DATA, PAGES, Data, Page
 from dgm.web.shared import News, RunSource, SharedRun
 
-NEWS_S = 0.25
-"""Minimum seconds between two news to one viewer."""
 QUIET_S = 15.0
 """Seconds without news after which a comment keeps the connection open, and tells whether the viewer is still there."""
 PATIENCE_S = 1.0
@@ -71,7 +69,6 @@ def make_app(library: Library, patience_s: float = PATIENCE_S) -> Starlette:
     )
     app.router.redirect_slashes = False
     app.state.library, app.state.patience_s = library, patience_s
-    app.state.closing = asyncio.Event()
     return app
 
 
@@ -181,14 +178,13 @@ async def _send_news(request: Request) -> Response:
     media_type = "text/event-stream"
     if request.method == "HEAD":
         return Response(media_type=media_type)
-    news = stream_news(run, request.app.state.closing)
-    return StreamingResponse(news, media_type=media_type, headers={"X-Accel-Buffering": "no"})
+    return StreamingResponse(stream_news(run), media_type=media_type, headers={"X-Accel-Buffering": "no"})
 
 
-async def stream_news(run: SharedRun, closing: asyncio.Event) -> AsyncIterator[str]:
-    """Yield the newest facts of a run whenever they change, at most every ``NEWS_S``; a slow viewer misses some."""
+async def stream_news(run: SharedRun) -> AsyncIterator[str]:
+    """Yield the newest facts of a run whenever they change, at most every ``FOLLOW_S``; a slow viewer misses some."""
     news: News | None = None
-    while not closing.is_set():
+    while True:
         try:
             news = await asyncio.wait_for(run.next_news(news), QUIET_S)
         except TimeoutError:
@@ -198,8 +194,6 @@ async def stream_news(run: SharedRun, closing: asyncio.Event) -> AsyncIterator[s
             yield f"event: gone\ndata: {dumps(one_line(str(error), MESSAGE_CELLS))}\n\n"
             return
         yield f"data: {dumps(news._asdict())}\n\n"
-        with suppress(TimeoutError):
-            await asyncio.wait_for(closing.wait(), NEWS_S)
 
 
 def _safely(answer: Answer) -> Answer:

@@ -22,8 +22,8 @@ from dgm.web.library import Library
 from dgm.web.markup import encode_part
 
 PORT = 8421
-CLOSE_S = 2
-"""Seconds that answers under way have at the end."""
+CLOSE_S = 1
+"""Seconds that answers under way have at the end; viewers that follow a run never end by themselves."""
 CONNECTIONS = 1_000
 """Maximum number of connections; further ones are answered 503."""
 EVERYWHERE = ("0.0.0.0", "::")
@@ -59,21 +59,20 @@ def serve(
         hosts = (*LOOPBACK, host.lower()) if token is None else ()
         name = socket.gethostname() if host in EVERYWHERE else f"[{host}]" if ":" in host else host
         address = f"http://{name}:{port}{page}" + (f"?token={token}" if token else "")
-        app = make_app(library)
-        guard = Guard(app, token=token, hosts=hosts, cookie=f"dgm_{port}")
+        guard = Guard(make_app(library), token=token, hosts=hosts, cookie=f"dgm_{port}")
 
         def tell() -> None:
             on_ready(address)
             if open:
                 webbrowser.open(address)
 
-        asyncio.run(_Server(guard, app.state.closing, tell).serve([listener]))
+        asyncio.run(_Server(guard, tell).serve([listener]))
 
 
 class _Server(uvicorn.Server):
     """A server that ends after the first Ctrl-C without an error, and tells when it listens."""
 
-    def __init__(self, app: Guard, closing: asyncio.Event, on_ready: Callable[[], None]) -> None:
+    def __init__(self, app: Guard, on_ready: Callable[[], None]) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
@@ -87,7 +86,7 @@ class _Server(uvicorn.Server):
                 proxy_headers=False,
             )
         )
-        self._closing, self._on_ready = closing, on_ready
+        self._on_ready = on_ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen."""
@@ -117,7 +116,6 @@ class _Server(uvicorn.Server):
     def _end(self) -> None:
         self.force_exit = self.should_exit
         self.should_exit = True
-        self._closing.set()
 
 
 def _find_runs(target: str | Path | None) -> tuple[Library, str]:
@@ -136,8 +134,8 @@ def _listen(host: str, port: int) -> socket.socket:
     if not 0 <= port <= 65_535:
         raise UserError(f"{port} is no port; give a number from 0 to 65535", argument="port")
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, kind, protocol, _, address = found[0]
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = addresses[0]
         listener = socket.socket(family, kind, protocol)
     except (OSError, UnicodeError) as error:
         raise UserError(f"{host}: no address of this machine ({error})", argument="host") from error

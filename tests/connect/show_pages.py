@@ -111,7 +111,7 @@ def report_growth(browser, site, run, folder, empty_url):
         results = [page.evaluate(FRAMES, keys) for _ in range(4)]
         after = page.text_content("[data-news=agents]")
     page.close()
-    frames, empty = sorted(each for frames, _ in results for each in frames), sorted(empty)
+    frames, empty = sorted(frame for frames, _ in results for frame in frames), sorted(empty)
     middle, slow = len(frames) // 2, int(len(frames) * 0.95)
     print(
         f"{run}/tree at {EVENTS_PER_S} events/s, {before} to {after} agents: "
@@ -135,9 +135,9 @@ def report_pictures(browser, site, runs, pages, folder):
                     page.screenshot(path=file)
                     pictures += 1
                     wider = page.evaluate("document.documentElement.scrollWidth") - width
-                    if found := find_violations(page):
-                        violations += len(found)
-                        print(f"{file.name}: {found}", flush=True)
+                    if problems := find_violations(page):
+                        violations += len(problems)
+                        print(f"{file.name}: {problems}", flush=True)
                     if wider > 0:
                         print(f"{file.name}: {wider} pixels wider than the window", flush=True)
                     page.close()

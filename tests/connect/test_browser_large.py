@@ -13,7 +13,7 @@ OPENING_MS = 300_000
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
-    bushy_run(folder / "large", AGENTS, each=1).close()
+    bushy_run(folder / "large", AGENTS, per_agent=1).close()
     with serving(folder) as url:
         yield f"{url}/large"
 

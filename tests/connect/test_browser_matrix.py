@@ -27,7 +27,7 @@ def make_small(folder):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
-    bushy_run(folder / "bushy", 3000, each=3).close()
+    bushy_run(folder / "bushy", 3000, per_agent=3).close()
     make_small(folder / "small")
     hostile(folder, name="hostile").run.close()
     with serving(folder) as url:

@@ -1,6 +1,6 @@
 """Prints what the data of the tree page and of tasks × agents cost for a long run, as shares of opening the run.
 
-Run as ``python -m tests.perf.bench_pages [AGENTS EVALUATIONS_EACH]``; by default 100,000 and 1.
+Run as ``python -m tests.perf.bench_pages [AGENTS EVALUATIONS_OF_AN_AGENT]``; by default 100,000 and 1.
 """
 
 import gzip
@@ -20,10 +20,10 @@ CHANGES = 300
 
 
 def main() -> None:
-    agents, each = (int(word) for word in sys.argv[1:3] or ("100000", "1"))
+    agents, per_agent = (int(word) for word in sys.argv[1:3] or ("100000", "1"))
     with tempfile.TemporaryDirectory(prefix="dgm-bench-") as name:
         folder = Path(name) / "long"
-        bushy_run(folder, agents, each=each).close()
+        bushy_run(folder, agents, per_agent=per_agent).close()
         began = time.perf_counter()
         with Run.open(folder) as run:
             opening_s = time.perf_counter() - began

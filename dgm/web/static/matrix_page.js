@@ -149,7 +149,8 @@ function followLink() {
   if (words.get("tasks") === "suite") part("tasks").value = "suite";
   store.sortAgents(part("agents").value);
   store.setTasks(store.tasks, part("tasks").value);
-  const fits = SIZES.findLastIndex(([width]) => width * agents.count <= scroller.clientWidth * 0.74);
+  const { width: across, left } = geometry();
+  const fits = SIZES.findLastIndex(([width]) => width * agents.count <= across - left);
   size = words.has("size") && Number(words.get("size")) in SIZES ? Number(words.get("size")) : Math.max(2, fits);
   resize();
   const column = store.agentOrder.indexOf(Number(words.get("agent") ?? store.agentOrder[0]));

@@ -63,15 +63,21 @@ export class MatrixPainter {
     const gap = cellWidth >= 8 ? 1 : 0;
     const lists = { y: [], n: [], i: [], r: [], ".": [], "": [] };
     for (let row = seen.top; row < seen.bottom; row++) {
-      for (let column = seen.left; column < seen.right; column++) lists[store.cell(row, column)].push(row, column);
+      for (let column = seen.left; column < seen.right; ) {
+        const letter = store.cell(row, column);
+        const first = column++;
+        // Neighbours without a gap are one rectangle: there may be 100,000 cells.
+        while (!gap && column < seen.right && store.cell(row, column) === letter) column++;
+        lists[letter].push(row, first, column - first);
+      }
     }
     for (const [letter, list] of Object.entries(lists)) {
       context.fillStyle = letter ? (palette[FILLS[letter]] ?? palette.none) : palette.panel;
-      for (let n = 0; n < list.length; n += 2) {
-        const [x, y] = [this.x(list[n + 1]), this.y(list[n])];
-        // What has no verdict is smaller, so that it differs in more than its colour.
-        const inset = letter === "i" || letter === "r" ? Math.min(cellWidth, cellHeight) * 0.25 : 0;
-        context.fillRect(x + inset, y + inset, cellWidth - gap - 2 * inset, cellHeight - (cellHeight >= 8 ? 1 : 0) - 2 * inset);
+      // What has no verdict is smaller, so that it differs in more than its colour.
+      const inset = letter === "i" || letter === "r" ? Math.min(cellWidth, cellHeight) * 0.25 : 0;
+      const height = cellHeight - (cellHeight >= 8 ? 1 : 0) - 2 * inset;
+      for (let n = 0; n < list.length; n += 3) {
+        context.fillRect(this.x(list[n + 1]) + inset, this.y(list[n]) + inset, list[n + 2] * cellWidth - gap - 2 * inset, height);
       }
     }
     const { row, column } = this.cursor;

@@ -260,11 +260,16 @@ export class Painter {
     if (camera.row >= LABEL_ROW) return;
     context.font = `600 12px ${palette.font}`;
     context.textBaseline = "middle";
-    context.lineJoin = "round";
     for (const agent of new Set([store.best, this.selected, this.hovered])) {
       if (agent === NONE) continue;
       const [x, y] = this._at(layout.visible(store, agent));
-      this._text(`${agent}  ${rateText(store, agent)}`, x + 12, y - 10, true);
+      const text = `${agent}  ${rateText(store, agent)}`;
+      context.globalAlpha = 0.85;
+      context.fillStyle = palette.paper;
+      context.fillRect(x + 9, y - 19, context.measureText(text).width + 6, 17);
+      context.globalAlpha = 1;
+      context.fillStyle = palette.ink;
+      context.fillText(text, x + 12, y - 10);
     }
   }
 
@@ -272,7 +277,7 @@ export class Painter {
   _text(text, x, y, strong) {
     const { context, palette } = this;
     // Where rows are close, a wide halo would cut the text of the row above.
-    context.lineWidth = this.camera.row < LABEL_ROW ? 4 : Math.max(2, Math.min(4, this.camera.row * 0.22));
+    context.lineWidth = Math.max(2, Math.min(4, this.camera.row * 0.22));
     context.strokeStyle = palette.paper;
     context.strokeText(text, x, y);
     context.fillStyle = strong ? palette.ink : palette.soft;

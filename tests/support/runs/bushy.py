@@ -28,13 +28,13 @@ TASKS = tuple(TaskId(f"repository-{n % 20}/issue-{n:04}") for n in range(120))
 BATCH = 20_000
 
 
-def bushy_run(folder: Path, agents: int, *, each: int = 5, tasks: int = len(TASKS)) -> Run:
+def bushy_run(folder: Path, agents: int, *, per_agent: int = 5, tasks: int = len(TASKS)) -> Run:
     """A finished run.
 
     Args:
         folder: of the run; must not exist.
         agents: their number; every twentieth is a crossover, and agent 1 is a second root.
-        each: evaluations of an agent.
+        per_agent: evaluations of an agent.
         tasks: number of search tasks, at most 120.
     """
     settings = Settings(
@@ -42,7 +42,7 @@ def bushy_run(folder: Path, agents: int, *, each: int = 5, tasks: int = len(TASK
     )
     run = Run.create(folder, make_config(settings, sandbox="docker", id="c" * 16))
     batch: list[Event] = []
-    for event in history(agents, each, TASKS[:tasks]):
+    for event in history(agents, per_agent, TASKS[:tasks]):
         batch.append(event)
         if len(batch) >= BATCH:
             run.append_many(batch)
@@ -51,12 +51,12 @@ def bushy_run(folder: Path, agents: int, *, each: int = 5, tasks: int = len(TASK
     return run
 
 
-def history(agents: int, each: int, tasks: tuple[TaskId, ...]) -> Iterator[Event]:
+def history(agents: int, per_agent: int, tasks: tuple[TaskId, ...]) -> Iterator[Event]:
     """Yield the events of a search in their order, whatever becomes of them."""
     rng = Random(0)
     quality = [0.3]
     action = 0
-    yield RunStarted(Budget(evaluations=agents * each), tasks)
+    yield RunStarted(Budget(evaluations=agents * per_agent), tasks)
     for number in range(agents):
         parents: tuple[AgentId, ...] = ()
         operator = "seed"
@@ -76,7 +76,7 @@ def history(agents: int, each: int, tasks: tuple[TaskId, ...]) -> Iterator[Event
         rationale = f"Change {number}: the loop reads the failing test before it edits."
         born = Born(parents, operator, CommitId(f"{number:040x}"), rationale, Cost(seconds=20.0))
         yield AgentBorn(ActionId(action if parents else 0), AgentId(number), born)
-        for task in rng.sample(tasks, min(each, len(tasks))):
+        for task in rng.sample(tasks, min(per_agent, len(tasks))):
             action += 1
             yield ActionStarted(ActionId(action), Evaluate(AgentId(number), task))
             verdict = Verdict.RESOLVED if rng.random() < quality[number] else Verdict.UNRESOLVED
@@ -88,4 +88,4 @@ def history(agents: int, each: int, tasks: tuple[TaskId, ...]) -> Iterator[Event
 
 
 if __name__ == "__main__":
-    bushy_run(Path(sys.argv[1]), int(sys.argv[2]), each=int(sys.argv[3])).close()
+    bushy_run(Path(sys.argv[1]), int(sys.argv[2]), per_agent=int(sys.argv[3])).close()

@@ -12,6 +12,7 @@ from dgm.domain import SEED, AgentId, Cost, Evaluate, Evaluation, Finding, Findi
 from dgm.errors import UserError
 from dgm.exports import row_writer
 from dgm.exports.huggingface import write_dataset
+from dgm.exports.trajectories import write_atif
 from dgm.messages import Message, Reply, Request, Role, Tool, ToolCall
 from tests.support.runs.builder import RunBuilder
 from tests.support.runs.packable import ALICE, KEY, begin, child
@@ -90,7 +91,9 @@ def test_evaluations_tell_costs_but_not_the_reason(run, tmp_path):
     (row,) = write(run, tmp_path / "out")["evaluations"]
     assert (row["verdict"], row["calls"], row["usd"], row["seconds"]) == ("unresolved", 1, 0.5, 2.5)
     assert row["commit"] == run.tree.agents[0].commit
-    assert not any(b"test_hidden" in file.read_bytes() for file in (tmp_path / "out").iterdir())
+    write_atif(run, None, tmp_path / "atif", ALICE)
+    files = [*(tmp_path / "out").iterdir(), *(tmp_path / "atif").iterdir()]
+    assert not any(b"test_hidden" in file.read_bytes() for file in files)
 
 
 def test_only_honest_solutions_are_for_fine_tuning(run, tmp_path):

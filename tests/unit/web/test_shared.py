@@ -134,12 +134,13 @@ def test_viewers_share_one_reader_and_see_the_newest_news(growing):
     assert {news.agents for news in seen} == {3}
 
 
+@pytest.mark.slow
 def test_fifty_events_a_second_are_at_most_four_news(growing):
     async def watch():
-        shared, closing, messages = SharedRun(growing.run.folder), asyncio.Event(), []
+        shared, messages = SharedRun(growing.run.folder), []
         loop = asyncio.get_running_loop()
         try:
-            async with aclosing(stream_news(shared, closing)) as stream:
+            async with aclosing(stream_news(shared)) as stream:
                 messages.append(await anext(stream))
                 ends = loop.time() + 2.0
 
@@ -165,6 +166,7 @@ def test_fifty_events_a_second_are_at_most_four_news(growing):
     assert [each["seq"] for each in news] == sorted(each["seq"] for each in news)
 
 
+@pytest.mark.slow
 def test_the_death_of_a_search_and_its_resumption_are_news(growing, tmp_path):
     from dgm.archive.run import Run
 
@@ -191,7 +193,7 @@ def test_a_removed_run_ends_the_news(growing, tmp_path):
     async def watch():
         shared, messages = SharedRun(growing.run.folder), []
         try:
-            async for message in stream_news(shared, asyncio.Event()):
+            async for message in stream_news(shared):
                 messages.append(message)
                 growing.run.folder.rename(tmp_path / "gone")
                 if len(messages) > 3:
@@ -204,18 +206,6 @@ def test_a_removed_run_ends_the_news(growing, tmp_path):
 
     messages = asyncio.run(watch())
     assert messages[-1].startswith("event: gone")
-
-
-def test_news_end_when_the_server_does(growing):
-    async def watch():
-        shared, closing = SharedRun(growing.run.folder), asyncio.Event()
-        closing.set()
-        try:
-            return [message async for message in stream_news(shared, closing)]
-        finally:
-            shared.close()
-
-    assert asyncio.run(watch()) == []
 
 
 def test_a_closed_run_answers_nobody(growing):
