@@ -44,6 +44,9 @@ class Simulation(BaseModel):
     """A row for each policy in each family, then in the mean of families where there are several."""
     results: tuple[tuple[Trial, Result], ...] = Field(exclude=True, repr=False)
 
+    def _repr_html_(self) -> str:
+        return self.table._repr_html_()
+
     @property
     def table(self) -> Records:
         """The standings as rows for a data frame."""

@@ -522,7 +522,9 @@ def agent_facts(view: AgentView) -> Facts:
     making = view.making
     facts.add(
         "vetting",
-        ", ".join(f"{stage} {took:.2f} s" for stage, took in making.vetting.items() if took >= 0.005),
+        ", ".join(
+            f"{one_line(stage, 40)} {took:.2f} s" for stage, took in making.vetting.items() if took >= 0.005
+        ),
     )
     if making.offered:
         facts.add("evidence", fmt.count(making.offered, "file"))

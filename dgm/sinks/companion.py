@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 LOG, MARK = f"{FOLDER}/log", f"{FOLDER}/session"
 """Failures of the last session's receivers, and a file that says that there was a session with some."""
+NICENESS = 10
+"""Sandboxes and models of the search go first."""
 START_S, END_S = 60.0, 5.0
 """Seconds that a session waits at most for the check of the addresses, and for the last deliveries."""
 LOOK_S = 1.0
@@ -70,7 +72,12 @@ class Receivers:
         """Return the receivers that settings name; raises ``UserError`` if a variable is not set."""
         sinks = [resolve_address(address, "sink") for address in settings.sinks.to]
         targets = [resolve_address(address, "notify") for address in settings.notify.to]
-        return cls(tuple(sinks), tuple(targets), settings.notify.on_event, settings.notify.events)
+        return cls(
+            tuple(dict.fromkeys(sinks)),
+            tuple(dict.fromkeys(targets)),
+            settings.notify.on_event,
+            settings.notify.events,
+        )
 
     def openers(self, since: int) -> Iterator[tuple[str, Opener]]:
         """Yield a name without secrets and a function that opens it, for each receiver.
@@ -161,6 +168,7 @@ def _warn_of_silence(run: Run, since: int) -> None:
 
 def main() -> int:
     """Check the receivers on the first line of standard input, then follow the run on the second line."""
+    os.nice(NICENESS)
     try:
         receivers = Receivers(**json.loads(sys.stdin.readline()))
         list(receivers.openers(0))

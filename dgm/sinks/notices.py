@@ -81,7 +81,6 @@ class NoticeRules:
         match recorded.event:
             case RunStarted():
                 self._paused = False
-                self._levels = self._count_levels(feed)
             case RunPaused(reason) if not self._paused:
                 self._paused = True
                 yield "pause", f"paused: {one_line(reason, REASON_CELLS)}"

@@ -43,8 +43,7 @@ class TensorBoardSink:
     def observe(self, recorded: Recorded, feed: Feed) -> None:
         """Keep the point of an event, unless both files have it."""
         del recorded
-        is_new = feed.step > min(file.last for file in self._files.values())
-        if is_new and (point := feed.point()):
+        if feed.step > min(file.last for file in self._files.values()) and (point := feed.point()):
             self._points.append(point)
 
     def deliver(self) -> int:

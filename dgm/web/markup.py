@@ -28,7 +28,7 @@ def render(template: str, values: Mapping[str, Any]) -> bytes:
 @cache
 def environment() -> Environment:
     """Return the environment of all templates."""
-    made = Environment(
+    templates = Environment(
         autoescape=True,
         finalize=clean,
         undefined=StrictUndefined,
@@ -36,9 +36,9 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals.update(fmt=fmt, bar=interval_bar, now=time.time)
-    made.filters.update(line=one_line, part=encode_part, cut=cut, number="{:,}".format)
-    return made
+    templates.globals.update(fmt=fmt, bar=interval_bar, now=time.time)
+    templates.filters.update(line=one_line, part=encode_part, cut=cut, number="{:,}".format)
+    return templates
 
 
 @cache
@@ -66,12 +66,12 @@ def address_name(name: str) -> str:
     return f"~{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
-def cut(text: str, most: int = CUT_CHARS) -> str:
+def cut(text: str, limit: int = CUT_CHARS) -> str:
     """Return a text without its middle if it is long."""
-    if len(text) <= most:
+    if len(text) <= limit:
         return text
-    head, tail = most * 3 // 4, most // 4
-    return f"{text[:head]}\n… {len(text) - most:,} characters left out …\n{text[-tail:]}"
+    head, tail = limit * 3 // 4, limit // 4
+    return f"{text[:head]}\n… {len(text) - limit:,} characters left out …\n{text[-tail:]}"
 
 
 def _read(name: str) -> str:

@@ -84,7 +84,7 @@ def load_overview(source: RunSource, _: Values) -> Mapping[str, Any]:
         "best": view.best.agent if view.best else None,
         "facts": run_facts(view).rows,
         "figures": draw_progress(curve, seed, paid=bool(view.spend.usd)) if seed else {},
-        "waiting": [WaitingChildView.load(run, *each) for each in run.tree.waiting.items()],
+        "waiting": [WaitingChildView.load(run, *item) for item in run.tree.waiting.items()],
     }
 
 
@@ -159,10 +159,10 @@ def load_task(source: RunSource, values: Values) -> Mapping[str, Any]:
     """Load the attempts of all agents, or of one, at a task."""
     run, task = source.run, values["task"]
     if task not in run.tree.tasks:
-        task = next((each for each in run.tree.tasks if address_name(each) == task), task)
+        task = next((name for name in run.tree.tasks if address_name(name) == task), task)
     if "agent" in values:
-        one = AgentTaskView.load(run, find_agent(run, values["agent"]), task)
-        return {"task": task, "attempts": one.attempts, "tally": None, "part": Part(0, len(one.attempts), 0)}
+        attempts = AgentTaskView.load(run, find_agent(run, values["agent"]), task).attempts
+        return {"task": task, "attempts": attempts, "tally": None, "part": Part(0, len(attempts), 0)}
     view = TaskView.load(run, TaskId(task))
     if not view.attempts and task not in run.tree.tasks:
         raise UserError(f"no task {one_line(task, 100)}")
@@ -198,7 +198,9 @@ def load_action(source: RunSource, values: Values) -> Mapping[str, Any]:
         "attempt": ended.event.outcome if ended and isinstance(ended.event, TaskGraded) else None,
         "seconds": cost.seconds,
         "spend": SpendView.by_role(read_usage(run, [action]).get(action, {})),
-        "findings": [finding_text(each) for each in FindingView.all_of(outcome.findings if outcome else ())],
+        "findings": [
+            finding_text(finding) for finding in FindingView.all_of(outcome.findings if outcome else ())
+        ],
         "excerpt": excerpt_diff(patch, DIFF_CHARS, "dgm show") if patch else None,
         "documents": {
             name: read_document(run, cost, name) for name in sorted(cost.traces) if name != "patch"

@@ -134,8 +134,8 @@ def _listen(host: str, port: int) -> socket.socket:
     if not 0 <= port <= 65_535:
         raise UserError(f"{port} is no port; give a number from 0 to 65535", argument="port")
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, kind, protocol, _, address = found[0]
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = addresses[0]
         listener = socket.socket(family, kind, protocol)
     except (OSError, UnicodeError) as error:
         raise UserError(f"{host}: no address of this machine ({error})", argument="host") from error

@@ -130,9 +130,9 @@ class RunSource:
         if self._under_way:
             self._under_way[-1] = min(self._under_way[-1], result.seq)
         self._last_seq = result.seq
-        kept = sum(each.size for each in self._results.values())
-        while len(self._results) > ENTRIES or (kept > BYTES and len(self._results) > 1):
-            kept -= self._results.popitem(last=False)[1].size
+        size = sum(stored.size for stored in self._results.values())
+        while len(self._results) > ENTRIES or (size > BYTES and len(self._results) > 1):
+            size -= self._results.popitem(last=False)[1].size
         value: T = result.value
         return value
 

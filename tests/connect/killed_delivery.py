@@ -47,7 +47,8 @@ def deliver_with_kills(folder: Path, address: str, kills: int, environment: Mapp
     for kill in range(kills + 1):
         delay_s = 0.02 * 2**kill if kill < kills else TIMEOUT_S
         words = [sys.executable, "-m", "tests.connect.killed_delivery", str(folder), address, str(delay_s)]
-        ended = subprocess.run(words, env={**os.environ, **environment}, timeout=TIMEOUT_S, check=False)
+        variables = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **environment}
+        ended = subprocess.run(words, env=variables, cwd=folder.parent, timeout=TIMEOUT_S, check=False)
         assert ended.returncode in (0, -signal.SIGKILL)
         killed += ended.returncode != 0
     assert ended.returncode == 0

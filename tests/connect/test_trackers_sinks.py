@@ -190,6 +190,7 @@ def test_model_calls_follow_the_conventions_for_generative_ai(folder) -> None:
 def test_a_session_feeds_all_of_them_while_it_runs(tmp_path, monkeypatch) -> None:
     from mlflow.tracking import MlflowClient
 
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_DIR", str(tmp_path))
     store = f"sqlite:///{tmp_path}/local.db"

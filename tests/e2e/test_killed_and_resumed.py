@@ -10,8 +10,8 @@ from tests.e2e.killing import Trial, perform
 @pytest.mark.parametrize(
     ("sandbox", "evaluations", "kills", "pause_s"),
     [
-        ("bubblewrap", 12, 3, (0.3, 1.2)),
-        pytest.param("docker", 12, 3, (0.3, 1.2), marks=pytest.mark.docker),
+        ("bubblewrap", 8, 3, (0.3, 1.2)),
+        pytest.param("docker", 8, 3, (0.3, 1.2), marks=pytest.mark.docker),
         pytest.param("bubblewrap", 200, 20, (1.0, 6.0), marks=pytest.mark.minutes),
     ],
 )

@@ -19,7 +19,7 @@ from dgm.simulation.policies import contender_settings
 from dgm.simulation.recorded import record_trial
 from dgm.simulation.trial import Trial, perform, quiet
 
-ONE = ("--policy", "hgm", "--family", "drift", "--worlds", "7:8", "--budget", "40")
+ONE = ("--policy", "hgm", "--family", "drift", "--worlds", "7:8", "--budget", "20")
 
 
 def test_policies_are_compared_and_printed(dgm):

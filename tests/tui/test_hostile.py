@@ -33,7 +33,7 @@ def test_an_agent(hostile_folder: Path, part: str) -> None:
         assert not find_unsafe(browser)
         await look_around(browser, pilot)
         rows = sum(view.row_count for view in browser.query(f"#{part}-list").results(Listing))
-        for number in range(min(rows, 3)):
+        for number in range(min(rows, 2)):
             await press(browser, pilot, "g", *["j"] * number, "enter")
             assert not find_unsafe(browser)
             await press(browser, pilot, "escape")
@@ -50,7 +50,8 @@ def test_the_other_tabs(hostile_folder: Path, keys: str, size: tuple[int, int]) 
         assert not find_unsafe(browser)
         await look_around(browser, pilot)
         if keys == "3":
-            for task in TASKS:
+            # How wide the screen is changes nothing of what is neutralised: all tasks on one, the first on the other.
+            for task in TASKS if size == WIDE else TASKS[:1]:
                 browser.go("tasks", task=task)
                 await pilot.pause()
                 await settle(browser, pilot)

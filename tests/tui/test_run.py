@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
 
 from dgm.archive.live import read_answer
@@ -53,6 +54,7 @@ def test_what_is_under_way_is_shown_while_the_run_goes_on(tmp_path: Path) -> Non
     growing.run.close()
 
 
+@pytest.mark.sampled
 def test_waiting_children_are_approved_and_rejected(tmp_path: Path) -> None:
     folder = make_waiting_run(tmp_path / "run")
 
@@ -76,6 +78,7 @@ def test_waiting_children_are_approved_and_rejected(tmp_path: Path) -> None:
     assert (rejected.yes, rejected.reason) == (False, "worse")
 
 
+@pytest.mark.sampled
 def test_a_child_may_be_left_waiting(tmp_path: Path) -> None:
     folder = make_waiting_run(tmp_path / "run")
 

@@ -1,11 +1,11 @@
 // Keeps a page up to date: numbers of the header from the news of the run, and every part with `data-live` and an id
 // by loading the page again. A module that draws by itself listens for "news" on the document.
-const top_ = document.querySelector("header.top");
-const base = top_?.dataset.base;
-const every = Number(top_?.dataset.every || 0) * 1000;
+const header = document.querySelector("header.top");
+const base = header?.dataset.base;
+const every = Number(header?.dataset.every || 0) * 1000;
 const LEAST_MS = 1000, MOST_MS = 30000;
 const parts = document.querySelectorAll("[data-live][id]").length > 0;
-let seen = Number(top_?.dataset.seq || 0), best = top_?.dataset.best;
+let seen = Number(header?.dataset.seq || 0), best = header?.dataset.best;
 let latest = null, state = null, loading = false, timer = 0, wait = LEAST_MS, source = null;
 
 document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
@@ -41,23 +41,23 @@ function replace(part, next) {
   if (!next || part.isEqualNode(next)) return;
   const selection = getSelection();
   if (selection && !selection.isCollapsed && part.contains(selection.anchorNode)) return;
-  const open = [...part.querySelectorAll("details")].map((each) => each.open);
-  const scrolled = [...part.querySelectorAll(".wide")].map((each) => each.scrollLeft);
+  const open = [...part.querySelectorAll("details")].map((element) => element.open);
+  const scrolled = [...part.querySelectorAll(".wide")].map((element) => element.scrollLeft);
   const focused = part.contains(document.activeElement) ? document.activeElement : null;
   const again = focused && (focused.id ? `#${CSS.escape(focused.id)}` : focused.hasAttribute("href") ? `[href="${CSS.escape(focused.getAttribute("href"))}"]` : "");
   const copy = document.importNode(next, true);
   part.replaceWith(copy);
-  copy.querySelectorAll("details").forEach((each, n) => { each.open = open[n] ?? each.open; });
-  copy.querySelectorAll(".wide").forEach((each, n) => { each.scrollLeft = scrolled[n] || 0; });
+  copy.querySelectorAll("details").forEach((element, n) => { element.open = open[n] ?? element.open; });
+  copy.querySelectorAll(".wide").forEach((element, n) => { element.scrollLeft = scrolled[n] || 0; });
   if (again) copy.querySelector(again)?.focus({ preventScroll: true });
 }
 
 function show(news) {
-  for (const place of document.querySelectorAll("[data-news]")) {
-    const value = news[place.dataset.news];
+  for (const field of document.querySelectorAll("[data-news]")) {
+    const value = news[field.dataset.news];
     const text = typeof value === "number" ? value.toLocaleString("en") : String(value);
-    if (place.textContent !== text) place.textContent = text;
-    if (place.dataset.news === "state") place.classList.toggle("living", news.living);
+    if (field.textContent !== text) field.textContent = text;
+    if (field.dataset.news === "state") field.classList.toggle("living", news.living);
   }
   const changed = state !== null && state !== news.state;
   const other = best && news.best !== null && String(news.best) !== best;
@@ -98,7 +98,7 @@ if (base) {
   });
 } else if (every) {
   setInterval(load, every);
-} else if (top_?.dataset.again && location.hash) {
+} else if (header?.dataset.again && location.hash) {
   // A page is being computed. The header "Refresh" does nothing where the address has a fragment.
   setTimeout(() => location.reload(), 1000);
 }

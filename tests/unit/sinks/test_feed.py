@@ -66,6 +66,10 @@ def test_the_best_of_many_agents_is_looked_for_more_seldom(tmp_path) -> None:
 
 
 def test_the_gain_of_an_operator_is_that_of_the_report(folder) -> None:
+    growing = Growing.__new__(Growing)
+    with Run.open(folder, write=True) as run:
+        growing.run = run
+        growing.graded(0, 2, good=True)
     with Run.open(folder) as run:
         (line,) = operators_of(run)
         assert line.gain is not None

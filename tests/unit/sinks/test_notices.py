@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from dgm.analysis.agents import best_of
 from dgm.archive.events import (
     ActionStarted,
     PromotionDecided,
@@ -15,7 +16,7 @@ from dgm.archive.events import (
 from dgm.archive.run import Run
 from dgm.domain import AgentId, Budget, Evaluate
 from dgm.sinks.feed import Feed
-from dgm.sinks.notices import BEST_EVERY_S, NoticeRules
+from dgm.sinks.notices import BEST_EVERY_S, FIRST_EVALUATIONS, NoticeRules
 from tests.support.runs.growing import TASKS, Growing
 
 
@@ -92,6 +93,15 @@ def test_a_new_best_is_noticed_after_the_first_evaluations(growing) -> None:
     best = [notice.facts["best"] for notice in notices_of(growing.run, BEST_EVERY_S) if notice.kind == "best"]
     assert best[-1] == 2
     assert len(best) == len(set(best))
+
+
+def test_no_best_is_noticed_among_the_first_evaluations(growing) -> None:
+    growing.graded(0, 0, good=False)
+    growing.born(0)
+    for number in range(FIRST_EVALUATIONS - 2):
+        growing.graded(1, number, good=True)
+    assert best_of(growing.run) == 1
+    assert kinds_of(growing.run) == []
 
 
 def test_new_best_agents_in_quick_succession_are_one_notice(growing) -> None:

@@ -134,6 +134,7 @@ def test_viewers_share_one_reader_and_see_the_newest_news(growing):
     assert {news.agents for news in seen} == {3}
 
 
+@pytest.mark.slow
 def test_fifty_events_a_second_are_at_most_four_news(growing):
     async def watch():
         shared, messages = SharedRun(growing.run.folder), []
@@ -165,6 +166,7 @@ def test_fifty_events_a_second_are_at_most_four_news(growing):
     assert [each["seq"] for each in news] == sorted(each["seq"] for each in news)
 
 
+@pytest.mark.slow
 def test_the_death_of_a_search_and_its_resumption_are_news(growing, tmp_path):
     from dgm.archive.run import Run
 
