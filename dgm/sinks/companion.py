@@ -72,9 +72,12 @@ class Receivers:
         """Return the receivers that settings name; raises ``UserError`` if a variable is not set."""
         sinks = [resolve_address(address, "sink") for address in settings.sinks.to]
         targets = [resolve_address(address, "notify") for address in settings.notify.to]
-        # Two threads that write to one place would do so twice.
-        sinks, targets = list(dict.fromkeys(sinks)), list(dict.fromkeys(targets))
-        return cls(tuple(sinks), tuple(targets), settings.notify.on_event, settings.notify.events)
+        return cls(
+            tuple(dict.fromkeys(sinks)),
+            tuple(dict.fromkeys(targets)),
+            settings.notify.on_event,
+            settings.notify.events,
+        )
 
     def openers(self, since: int) -> Iterator[tuple[str, Opener]]:
         """Yield a name without secrets and a function that opens it, for each receiver.

@@ -112,7 +112,7 @@ export class Camera {
     this.top = Math.min(this.height - 60, Math.max(60 - height, this.top));
   }
 
-  // "0 % of a link": what a link needs to show the same part on a screen of any size; empty if everything is shown.
+  // What a link needs to show the same part on a screen of any size; empty if everything is shown.
   get link() {
     if (this.fitted) return "";
     const middle = [this.columnAt(this.width / 2), this.rowAt(this.height / 2)];

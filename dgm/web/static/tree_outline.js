@@ -52,7 +52,7 @@ function neighbours(next, id, count) {
   return agents;
 }
 
-// "Agent 42, best: 60 % [41–77], 12 of 20 resolved; CMP 55 %; self-edit; 3 children"
+// "Agent 42, best: 60% [41–77%], 12 of 20 resolved; CMP 55%; self-edit; 3 children"
 export function describe(store, layout, id) {
   const marks = [
     id === store.best && "best",

@@ -84,7 +84,7 @@ export function showLegend(element, view) {
   const names = { own: "own rate", clade: "CMP", operator: "operator", root: "root" };
   const parts = [make("span", "title", names[colouring.name])];
   if (colouring.ends) {
-    const [low, high] = colouring.ends.map(end => `${Math.round(end * 100)} %`);
+    const [low, high] = colouring.ends.map(end => `${Math.round(end * 100)}%`);
     const ramp = make("span", "ramp", "");
     ramp.append(...palette.shades.map(colour => swatch(colour)));
     parts.push(make("span", "", colouring.ends[0] > 0 ? `≤ ${low}` : low), ramp, make("span", "", colouring.ends[1] < 1 ? `≥ ${high}` : high));

@@ -93,18 +93,18 @@ export class TreeStore {
   }
 }
 
-// "60 % [41–77], 12 of 20 resolved"
+// "60% [41–77%], 12 of 20 resolved"
 export function tallyText(store, id) {
   const n = store.n[id];
   if (!n) return "not evaluated";
   return `${rateText(store, id)}, ${store.resolved[id].toLocaleString("en")} of ${n.toLocaleString("en")} resolved`;
 }
 
-// "60 % [41–77]": the rate and its 95 % interval.
+// "60% [41–77%]": the rate and its 95 % interval.
 export function rateText(store, id) {
   const n = store.n[id];
   if (!n) return "–";
-  return `${percent(store.resolved[id], n)} [${store.low[id]}–${store.high[id]}]`;
+  return `${percent(store.resolved[id], n)} [${store.low[id]}–${store.high[id]}%]`;
 }
 
 export function cmpText(store, id) {
@@ -112,5 +112,5 @@ export function cmpText(store, id) {
 }
 
 function percent(part, whole) {
-  return `${Math.round((100 * part) / whole)} %`;
+  return `${Math.round((100 * part) / whole)}%`;
 }

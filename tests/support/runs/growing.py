@@ -14,6 +14,7 @@ from dgm.config import Settings
 from dgm.domain import ActionId, AgentId, Born, Budget, CommitId, Evaluate, Expand, TaskId, Verdict
 from tests.support.runs.builder import RunBuilder, create_run, make_config
 
+OPENING_S = 300.0
 TASKS = tuple(TaskId(f"suite/task-{number}") for number in range(8))
 
 
@@ -64,11 +65,12 @@ class Growing(RunBuilder):
 @contextlib.contextmanager
 def growth(folder: Path, per_second: int) -> Iterator[None]:
     """Meanwhile a thread appends so many events to a run: births, verdicts, and the starts of both."""
-    stop = threading.Event()
+    ready, stop = threading.Event(), threading.Event()
 
     def write() -> None:
         rng = Random(1)
         with Run.open(folder, write=True) as run:
+            ready.set()
             steps = Growing.on(run)
             begun, first = time.monotonic(), run.tree.seq
             while not stop.wait(0.05):
@@ -80,6 +82,7 @@ def growth(folder: Path, per_second: int) -> Iterator[None]:
 
     writer = threading.Thread(target=write)
     writer.start()
+    ready.wait(OPENING_S)
     try:
         yield
     finally:
