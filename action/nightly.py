@@ -14,12 +14,14 @@ from pathlib import Path
 
 import dgm
 from dgm.errors import DgmError, UserError
+from dgm.render.safe import one_line
 
 CERTIFICATE = ".certificate.json"
 """Ending of the certificate's file, which lies beside the agent's folder as its provenance does."""
 GIT = ("-c", "user.name=dgm", "-c", "user.email=dgm@localhost", "-c", "core.hooksPath=/dev/null")
 GITHUB = ("-c", "credential.helper=", "-c", "credential.helper=!gh auth git-credential")
 URLS = ("--json", "url", "--jq", ".[].url")
+LINE_CELLS = 1_000
 BODY = Path(__file__).with_name("pull-request.md")
 
 
@@ -186,7 +188,8 @@ def write_output(name: str, value: str) -> None:
 
 
 def summarise(text: str) -> None:
-    """Print a line and write it on the job's page."""
+    """Print a line and write it on the job's page; a line of a provider's own could be a command to GitHub."""
+    text = one_line(text, LINE_CELLS)
     sys.stdout.write(f"{text}\n")
     with Path(os.environ["GITHUB_STEP_SUMMARY"]).open("a", encoding="utf-8") as file:
         file.write(f"{text}\n\n")
@@ -209,4 +212,4 @@ if __name__ == "__main__":
     try:
         {"search": search, "promote": promote, "propose": propose}[sys.argv[1]]()
     except (DgmError, subprocess.CalledProcessError) as error:
-        sys.exit(f"::error::{error}".replace("\n", " "))
+        sys.exit(f"::error::{one_line(str(error), LINE_CELLS)}")

@@ -173,6 +173,26 @@ def test_an_input_that_is_no_number_is_one_line(tmp_path) -> None:
     assert (done.returncode, done.stderr) == (1, "::error::max-usd: '5 USD' is no number\n")
 
 
+def test_no_line_of_a_provider_is_a_command_to_github(tmp_path) -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            r"import nightly; nightly.summarise('no answer:\n::add-mask::x\r::stop-commands::y')",
+        ],
+        env={
+            **os.environ,
+            "PYTHONPATH": f"{ROOT / 'action'}:{ROOT}",
+            "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert not re.search(r"^::", done.stdout.replace("\r", "\n"), re.MULTILINE)
+    assert (tmp_path / "summary").read_text() == f"{done.stdout}\n"
+
+
 def test_no_input_stands_in_the_text_of_a_command() -> None:
     assert all("${{" not in step["run"] for step in ACTION["runs"]["steps"] if "run" in step)
     named = {match for step in STEPS for text in step["env"].values() for match in EXPRESSION.findall(text)}
