@@ -14,17 +14,20 @@ from pathlib import Path
 
 import dgm
 from dgm.errors import DgmError, UserError
+from dgm.render.safe import one_line
 
 CERTIFICATE = ".certificate.json"
 """Ending of the certificate's file, which lies beside the agent's folder as its provenance does."""
 GIT = ("-c", "user.name=dgm", "-c", "user.email=dgm@localhost", "-c", "core.hooksPath=/dev/null")
 GITHUB = ("-c", "credential.helper=", "-c", "credential.helper=!gh auth git-credential")
+URLS = ("--json", "url", "--jq", ".[].url")
+LINE_CELLS = 1_000
 BODY = Path(__file__).with_name("pull-request.md")
 
 
 def search() -> None:
     """Begin the run, or continue it with the budget of another night."""
-    usd, evaluations = float(read_input("MAX_USD")), int(read_input("MAX_EVALUATIONS", "0"))
+    usd, evaluations = read_number("MAX_USD"), round(read_number("MAX_EVALUATIONS", "0"))
     if (archive() / read_input("RUN") / "run.json").exists():
         with dgm.open(archive() / read_input("RUN")) as before:
             spent, graded = before.spent.usd, before.view.evaluations.graded
@@ -48,7 +51,7 @@ def search() -> None:
 
 def promote() -> None:
     """Perform a round of promotion if there is a new best agent, or finish the one that was begun."""
-    usd = float(read_input("PROMOTION_USD", read_input("MAX_USD")))
+    usd = read_number("PROMOTION_USD", read_input("MAX_USD"))
     view = dgm.promote(archive() / read_input("RUN"), max_usd=usd)
     certified = view.promotions.certified if view.promotions else None
     write_output("certified", "" if certified is None else str(certified))
@@ -66,16 +69,18 @@ def propose() -> None:
             return
         number, target = promotions.certified, agent_folder()
         branch = f"dgm/{run.name}-agent-{number}"
-        if git("ls-remote", "--heads", "origin", f"refs/heads/{branch}", github=True):
-            summarise(f"agent {number} was proposed before, on branch {branch}")
+        # A merged branch may be gone, and one may be there without a pull request: that failed the night before.
+        if before := call("gh", "pr", "list", "--head", branch, "--state", "all", *URLS):
+            summarise(f"agent {number} was proposed before: {before}")
             return
         (certificate,) = (run.folder / "certificates").glob(f"round-*-agent-{number}.json")
-        git("checkout", "--quiet", "-B", branch)
-        files = write_files(run, number, target, certificate)
-        git("add", "--all", "--force", "--", *map(str, files))
         title = f"Certified agent {number} of run {run.name}"
-        git("commit", "--quiet", "--message", title)
-        git("push", "--quiet", "origin", f"{branch}:refs/heads/{branch}", github=True)
+        if not git("ls-remote", "--heads", "origin", f"refs/heads/{branch}", github=True):
+            git("checkout", "--quiet", "-B", branch)
+            files = write_files(run, number, target, certificate)
+            git("add", "--all", "--force", "--", *map(str, files))
+            git("commit", "--quiet", "--message", title)
+            git("push", "--quiet", "origin", f"{branch}:refs/heads/{branch}", github=True)
         body = describe(run, certificate, target)
     with tempfile.NamedTemporaryFile("w", suffix=".md", encoding="utf-8") as file:
         file.write(body)
@@ -163,6 +168,19 @@ def read_input(name: str, default: str | None = None) -> str:
     return value
 
 
+def read_number(name: str, default: str | None = None) -> float:
+    """Return an input of the action that is a number.
+
+    Raises:
+        UserError: it is none.
+    """
+    value = read_input(name, default)
+    try:
+        return float(value)
+    except ValueError as error:
+        raise UserError(f"{value!r} is no number", argument=name.lower().replace("_", "-")) from error
+
+
 def write_output(name: str, value: str) -> None:
     """Set an output of the step."""
     with Path(os.environ["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as file:
@@ -170,7 +188,8 @@ def write_output(name: str, value: str) -> None:
 
 
 def summarise(text: str) -> None:
-    """Print a line and write it on the job's page."""
+    """Print a line and write it on the job's page; a line of a provider's own could be a command to GitHub."""
+    text = one_line(text, LINE_CELLS)
     sys.stdout.write(f"{text}\n")
     with Path(os.environ["GITHUB_STEP_SUMMARY"]).open("a", encoding="utf-8") as file:
         file.write(f"{text}\n\n")
@@ -193,4 +212,4 @@ if __name__ == "__main__":
     try:
         {"search": search, "promote": promote, "propose": propose}[sys.argv[1]]()
     except (DgmError, subprocess.CalledProcessError) as error:
-        sys.exit(f"::error::{error}".replace("\n", " "))
+        sys.exit(f"::error::{one_line(str(error), LINE_CELLS)}")

@@ -67,7 +67,7 @@ class PlannedRun:
 
 
 def _may_hold_token(address: str, argument: str) -> bool:
-    return not address.startswith("env:") and (argument == "notify" or "@" in address)
+    return not address.startswith("env:") and (argument == "notify" or "@" in address or "?" in address)
 
 
 def plan_runs(

@@ -51,7 +51,7 @@ BUSY_S = 300.0
 STEP = 200
 """Number of events after which a receiver is told to deliver."""
 MESSAGE_CELLS, LOG_LINES = 300, 5
-_SECRET = re.compile(r"\S*(://|@)\S*")
+_SECRET = re.compile(r"\S*(://|@)\S*|(?<=\burl: )\S+")
 """An address in the message of a library may hold a token."""
 Opener = Callable[[Run], Sink]
 
@@ -176,6 +176,9 @@ def main() -> int:
         _answer({"problem": error.problem, "argument": error.argument})
         return 2
     _answer({})
+    # Nobody reads what libraries print; a full pipe would stop them.
+    sys.stdout.flush()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     line = sys.stdin.readline()
     if not line:
         return 0
@@ -187,15 +190,18 @@ def main() -> int:
     logging.basicConfig(format="%(message)s", handlers=[logging.FileHandler(folder / LOG, delay=True)])
     over = threading.Event()
     threading.Thread(target=_wait_for_end, args=(over,), daemon=True).start()
-    with _wait_for_deliveries(folder):
-        threads = [
-            threading.Thread(target=keep_delivering, args=(folder, *receiver, over))
-            for receiver in receivers.openers(int(order["since"]))
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+    try:
+        with _wait_for_deliveries(folder):
+            threads = [
+                threading.Thread(target=keep_delivering, args=(folder, *receiver, over))
+                for receiver in receivers.openers(int(order["since"]))
+            ]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+    except ArchiveBusy as error:
+        log.warning("%s; this session is delivered by the next one or by dgm export", error)
     return 0
 
 

@@ -5,6 +5,7 @@ the last point that the other side has, and no point is there twice.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,11 +18,14 @@ from dgm.archive.events import Recorded, TaskGraded, VerdictWithdrawn
 from dgm.archive.run import Run, format_assignments, state
 from dgm.archive.tree import Tree
 from dgm.domain import SEED, AgentId, Tally, Verdict
-from dgm.errors import UserError
+from dgm.errors import ArchiveCorrupt, UserError
 from dgm.exports.git import write_patch
 from dgm.stats import lower_bound
 
-_NAME = re.compile(r"[^A-Za-z0-9_. -]")
+_NAME = re.compile(r"[^A-Za-z0-9_. -]|^\.")
+NAME_CHARS = 200
+"""Maximum length of a name; MLflow refuses those above 250, with what stands before them."""
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 FEW_AGENTS = 32
 PARAMETER_CHARS = 500
 """Maximum length of a parameter's value; MLflow refuses longer ones."""
@@ -53,11 +57,19 @@ class RunParameters:
 
 
 def read_parameters(run: Run) -> RunParameters:
-    """Return the parameters of a run that is open."""
+    """Return the parameters of a run that is open.
+
+    Raises:
+        ArchiveCorrupt: its id is none that dgm gives; it names files and queries, and a stranger may have written it.
+    """
+    if not _ID.fullmatch(str(run.config["id"])):
+        raise ArchiveCorrupt(f"{run.folder}: its id is not one that dgm gives; restore run.json from a copy")
     table = {**run.settings(), "sandbox": run.sandbox(), "versions": run.config.get("versions", {})}
     pairs = (text.partition(" = ")[::2] for text in format_assignments(table))
     values = {
-        _clean(name): value[:PARAMETER_CHARS] for name, value in pairs if value not in ("null", "{}", "[]")
+        clean_name(name): value[:PARAMETER_CHARS]
+        for name, value in pairs
+        if value not in ("null", "{}", "[]")
     }
     return RunParameters(str(run.config["id"]), run.name, values)
 
@@ -159,6 +171,9 @@ class Feed:
         if self.is_best_due:
             tally = tree.own(self.best)
             best = {"best/agent": self.best, "best/rate": tally.rate, "best/lower_bound": lower_bound(tally)}
+        stillborn: Counter[str] = Counter()
+        for stage, times in tree.stillborn.items():
+            stillborn[f"stillborn/{clean_name(stage)}"] += times
         values = {
             **best,
             "agents": len(tree.agents),
@@ -168,7 +183,7 @@ class Feed:
             "spend/usd": spend.usd,
             "spend/tokens": spend.tokens,
             "seconds": tree.wall_seconds,
-            **{f"stillborn/{_clean(stage)}": times for stage, times in tree.stillborn.items()},
+            **stillborn,
             **{
                 f"gain/{name}": sum(gains.values()) / len(gains)
                 for name, gains in self._gains.items()
@@ -181,7 +196,7 @@ class Feed:
     def _compare_family(self, agent: AgentId) -> None:
         """Compare an agent whose verdicts changed with its parents, and its children with it."""
         for child in (agent, *self.tree.children(agent)):
-            gains = self._gains.setdefault(_clean(self.tree.agents[child].operator), {})
+            gains = self._gains.setdefault(clean_name(self.tree.agents[child].operator), {})
             gain = gain_of(self.tree, child, self._tally)
             if gain is None:
                 gains.pop(child, None)
@@ -194,6 +209,6 @@ class Feed:
         return Tally(resolved, n - resolved)
 
 
-def _clean(name: str) -> str:
+def clean_name(name: str) -> str:
     """Return a name that every tracker accepts."""
-    return _NAME.sub("_", name)
+    return _NAME.sub("_", name)[:NAME_CHARS] or "_"

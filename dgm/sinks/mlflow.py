@@ -41,7 +41,8 @@ class MlflowSink:
         self._points: list[Point] = []
         self._last = self._read_last()
         """Metric → its last step on the other side."""
-        self._done = min(self._last.values(), default=0)
+        # A metric may be new in the very point whose other metrics were sent before a kill.
+        self._done = max(0, min(self._last.values(), default=0) - 1)
 
     def observe(self, recorded: Recorded, feed: Feed) -> None:
         """Keep the point of an event, unless MLflow has it."""
@@ -53,11 +54,11 @@ class MlflowSink:
         """Send the metrics that MLflow does not have."""
         from mlflow.entities import Metric
 
-        for part in _batched(self._list_metrics(), BATCH):
-            self._client.log_batch(self._id, metrics=[Metric(*values) for values in part])
-        count = len(self._points)
+        metrics = [Metric(*values) for values in self._list_metrics()]
+        for part in _batched(metrics, BATCH):
+            self._client.log_batch(self._id, metrics=part)
         self._points.clear()
-        return count
+        return len({metric.step for metric in metrics})
 
     def finish(self, feed: Feed) -> None:
         """Send the run's end as tags, and the best agent's changes as an artifact."""

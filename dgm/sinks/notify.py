@@ -140,8 +140,11 @@ class CommandTarget:
                 timeout_s=COMMAND_S,
                 given=json.dumps(facts).encode(),
             )
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except OSError as error:
             raise Infrastructure(f"{self._words[0]}: {error}") from error
+        except subprocess.TimeoutExpired as error:
+            # Its own message has all words, and one may be a token.
+            raise Infrastructure(f"{self._words[0]} took longer than {COMMAND_S:g} s") from error
         if ended.returncode:
             raise Infrastructure(f"{self._words[0]} ended with exit code {ended.returncode}")
 

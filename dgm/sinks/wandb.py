@@ -81,7 +81,8 @@ def _read_last_step(folder: Path, run: str) -> int:
     from wandb.proto.wandb_internal_pb2 import Record
 
     files = list(folder.glob(f"offline-run-*-{run}/run-{run}.wandb"))
-    while files and time.time() - max(file.stat().st_mtime for file in files) < SETTLED_S:
+    # A file of the future is as old as any: the clock was put back.
+    while any(0 <= time.time() - file.stat().st_mtime < SETTLED_S for file in files):
         time.sleep(0.5)
     steps = [
         record.history.step.num

@@ -12,9 +12,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from dgm.archive.events import RunStopped
+import dgm
+from dgm.archive.events import AgentStillborn, RunStopped
 from dgm.archive.run import Run
 from dgm.config import Settings, SinksSettings
+from dgm.domain import AgentId, Stillborn
 from dgm.errors import ArchiveBusy
 from dgm.sinks.companion import LOG, deliver_once, start_companion
 from dgm.sinks.cursor import hold_deliveries
@@ -104,6 +106,26 @@ def test_mlflow_has_each_point_once(folder, mlflow_uri) -> None:
     store = mlflow_uri.partition(":")[0]
     print(f"mlflow {store}: {len(points)} points, killed {killed} times, none twice, none missing")
     assert killed
+
+
+def test_mlflow_gets_a_curve_that_begins_in_the_point_of_a_kill(tmp_path) -> None:
+    import sqlite3
+
+    growing = Growing(tmp_path / "run")
+    growing.graded(0, 0, good=True)
+    growing.run.append(AgentStillborn(growing.start(0), Stillborn((AgentId(0),), "self-edit", "start", "")))
+    growing.graded(0, 1, good=True)
+    growing.run.close()
+    address = f"mlflow:sqlite:///{tmp_path}/local.db"
+    assert dgm.export(tmp_path / "run", address).counts == {"points": 2}
+    with sqlite3.connect(tmp_path / "local.db") as database:
+        for table in ("metrics", "latest_metrics"):
+            database.execute(f"DELETE FROM {table} WHERE key = 'stillborn/start'")
+    assert dgm.export(tmp_path / "run", address).counts == {"points": 1}
+    with sqlite3.connect(tmp_path / "local.db") as database:
+        keys = database.execute("SELECT step FROM metrics WHERE key = 'stillborn/start'").fetchall()
+    assert keys == [(2,)]
+    assert dgm.export(tmp_path / "run", address).counts == {"points": 0}
 
 
 def test_tensorboard_reads_each_point_once(folder, tmp_path) -> None:

@@ -22,9 +22,11 @@ ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 STEPS = [step for step in ACTION["runs"]["steps"] if "run" in step and step["name"] != "Install dgm"]
 EXPRESSION = re.compile(r"\$\{\{ *([\w.-]+) *\}\}")
 GH = """#!/bin/sh
+if [ "$2" = list ]; then cat "$GH_CALLS.opened" 2>/dev/null; exit 0; fi
 printf '%s\\n' "$@" >>"$GH_CALLS"
 while [ $# -gt 0 ]; do [ "$1" = --body-file ] && cp "$2" "$GH_CALLS.body"; shift; done
-echo https://forge.example/pull/1
+[ ! -e "$GH_CALLS.refuses" ] || exit 1
+echo https://forge.example/pull/1 | tee "$GH_CALLS.opened"
 """
 
 
@@ -115,6 +117,13 @@ def test_a_night_without_and_one_with_a_certified_agent(tmp_path) -> None:
     assert not job.calls.exists()
     assert job.git("branch", "--remotes").split() == ["origin/main"]
 
+    refuses = Path(f"{job.calls}.refuses")
+    refuses.touch()
+    with pytest.raises(AssertionError, match="::error::"):
+        job.night(**inputs, max_evaluations=1)
+    refuses.unlink()
+    job.calls.unlink()
+
     outputs = job.night(**inputs, max_evaluations=1)
     number = outputs["certified"]
     branch = f"dgm/nightly-agent-{number}"
@@ -132,6 +141,7 @@ def test_a_night_without_and_one_with_a_certified_agent(tmp_path) -> None:
     assert certificate["digest"] in body
     assert f"{certificate['test']['wins']} wins" in body
 
+    job.git("push", "--quiet", "origin", "--delete", branch)
     assert job.night(**inputs, max_evaluations=1) == {"certified": number}
     assert job.calls.read_text().count("create") == 1
 
@@ -149,6 +159,38 @@ def test_an_agent_elsewhere_is_not_replaced(tmp_path, agent) -> None:
     )
     assert done.returncode == 1
     assert "UserError" in done.stderr
+
+
+def test_an_input_that_is_no_number_is_one_line(tmp_path) -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "action" / "nightly.py", "search"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "INPUT_MAX_USD": "5 USD"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (1, "::error::max-usd: '5 USD' is no number\n")
+
+
+def test_no_line_of_a_provider_is_a_command_to_github(tmp_path) -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            r"import nightly; nightly.summarise('no answer:\n::add-mask::x\r::stop-commands::y')",
+        ],
+        env={
+            **os.environ,
+            "PYTHONPATH": f"{ROOT / 'action'}:{ROOT}",
+            "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert not re.search(r"^::", done.stdout.replace("\r", "\n"), re.MULTILINE)
+    assert (tmp_path / "summary").read_text() == f"{done.stdout}\n"
 
 
 def test_no_input_stands_in_the_text_of_a_command() -> None:

@@ -93,7 +93,11 @@ def test_the_words_of_a_run_name_its_receivers():
 
 @pytest.mark.parametrize(
     ("settings", "argument"),
-    [({"notify.to": ["ntfy://topic"]}, "notify"), ({"sinks.to": ["mlflow:http://me:key@host"]}, "sink")],
+    [
+        ({"notify.to": ["ntfy://topic"]}, "notify"),
+        ({"sinks.to": ["mlflow:http://me:key@host"]}, "sink"),
+        ({"sinks.to": ["otlp:http://host/v1?key=token"]}, "sink"),
+    ],
 )
 def test_an_address_that_may_hold_a_token_is_no_word(settings, argument):
     (run,) = plan_runs("try", (None, settings, {}), [4], {})

@@ -10,7 +10,8 @@ from dgm.archive.events import RunStopped
 from dgm.archive.run import Run
 from dgm.config import NotifySettings, Settings, SinksSettings
 from dgm.errors import UserError
-from dgm.sinks.companion import LOG, describe_failure, start_companion
+from dgm.sinks.companion import LOG, Receivers, describe_failure, start_companion
+from dgm.sinks.cursor import hold_deliveries
 from tests.support.listener import Listener, wait_until
 from tests.support.runs.growing import Growing
 
@@ -135,6 +136,50 @@ def test_a_wrong_address_is_refused_before_the_session_begins(settings, problem)
     with pytest.raises(UserError) as error, start_companion(settings):
         pass
     assert str(error.value).startswith(problem)
+
+
+def test_an_address_that_is_named_twice_hears_once(tmp_path, listener) -> None:
+    with start_companion(settings_for(listener.address, listener.address)) as name_run:
+        growing = Growing(tmp_path / "run")
+        name_run(growing.run, 0)
+        growing.run.append(RunStopped("goal reached"))
+        growing.run.close()
+    wait_until(lambda: listener.titles)
+    assert Receivers.of(settings_for("json://a", "json://a", sinks=("otlp:", "otlp:"))) == Receivers(
+        ("otlp:",), ("json://a",), None, NotifySettings().events
+    )
+    assert len(listener.titles) == 1
+
+
+def end_session(folder, change: str) -> "subprocess.CompletedProcess[bytes]":
+    """Run a changed companion of a session that has ended."""
+    code = f"import sys; from dgm.sinks import companion; {change}; sys.exit(companion.main())"
+    records = (
+        {"sinks": [], "notify": [], "on_event": "true", "events": []},
+        {"folder": str(folder), "since": 0},
+    )
+    orders = "".join(json.dumps(record) + "\n" for record in records).encode()
+    return subprocess.run(
+        [sys.executable, "-c", code], input=orders, stdout=subprocess.PIPE, timeout=60, check=True
+    )
+
+
+def test_what_a_library_prints_is_read_by_nobody(tmp_path) -> None:
+    Growing(tmp_path / "run").run.close()
+    done = end_session(tmp_path / "run", "companion.deliver = lambda *_: print('x' * 1_000_000)")
+    assert done.stdout == b"{}\n"
+
+
+def test_a_session_that_is_not_delivered_says_so(tmp_path) -> None:
+    Growing(tmp_path / "run").run.close()
+    with hold_deliveries(tmp_path / "run"):
+        end_session(tmp_path / "run", "companion.BUSY_S = 0")
+    assert "another process delivers it" in (tmp_path / "run" / LOG).read_text()
+
+
+def test_the_message_of_a_failure_names_no_path_of_an_address() -> None:
+    text = "HTTPSConnectionPool(host='h', port=443): Max retries exceeded with url: /token/api?x=1 (refused)"
+    assert "token" not in describe_failure(OSError(text))
 
 
 def test_the_message_of_a_failure_names_no_address() -> None:

@@ -1,11 +1,15 @@
+import json
+import posixpath
+
 import pytest
 
 from dgm.analysis.accounts import operators_of
 from dgm.analysis.agents import best_of
-from dgm.archive.events import VerdictWithdrawn
+from dgm.archive.events import AgentStillborn, VerdictWithdrawn
 from dgm.archive.run import Run
-from dgm.domain import AgentId, Evaluate, Verdict
-from dgm.sinks.feed import FEW_AGENTS, Feed, read_parameters
+from dgm.domain import AgentId, Evaluate, Stillborn, Verdict
+from dgm.errors import ArchiveCorrupt
+from dgm.sinks.feed import FEW_AGENTS, NAME_CHARS, Feed, clean_name, read_parameters
 from dgm.stats import lower_bound
 from tests.support.runs.growing import Growing
 
@@ -94,3 +98,32 @@ def test_parameters_hold_settings_without_addresses_of_receivers(folder) -> None
         parameters = read_parameters(run)
     assert parameters.values["model"] == '"offline"'
     assert not [name for name in parameters.values if name.startswith(("sinks", "notify"))]
+
+
+@pytest.mark.parametrize("name", ["..", "", "a/../b", "x" * 1000, "é\n"])
+def test_a_name_is_one_that_every_tracker_takes(name) -> None:
+    clean = clean_name(name)
+    assert 0 < len(clean) <= NAME_CHARS
+    assert posixpath.normpath(f"stillborn/{clean}") == f"stillborn/{clean}"
+    assert clean.isascii()
+
+
+def test_stages_whose_names_become_equal_are_counted_together(folder) -> None:
+    with Run.open(folder, write=True) as run:
+        growing = Growing.on(run)
+        for stage in ("a:b", "a;b", "a;b"):
+            run.append(AgentStillborn(growing.start(0), Stillborn((AgentId(0),), "self-edit", stage, "why")))
+        growing.graded(0, 2, good=True)
+    with Run.open(folder) as run:
+        assert points_of(run)[-1].values["stillborn/a_b"] == 3
+
+
+@pytest.mark.parametrize("run_id", ["x/../../../victim", "x' OR '1' = '1", "*", ""])
+def test_an_id_that_a_stranger_wrote_names_no_file(folder, run_id) -> None:
+    file = folder / "run.json"
+    frozen = json.loads(file.read_text())
+    frozen["config"]["id"] = run_id
+    file.chmod(0o644)
+    file.write_text(json.dumps(frozen))
+    with Run.open(folder) as run, pytest.raises(ArchiveCorrupt, match="its id"):
+        read_parameters(run)

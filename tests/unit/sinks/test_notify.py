@@ -7,7 +7,8 @@ import pytest
 
 from dgm.archive.events import RunStopped
 from dgm.config import NotifySettings
-from dgm.sinks import cursor
+from dgm.errors import Infrastructure
+from dgm.sinks import cursor, notify
 from dgm.sinks.companion import deliver
 from dgm.sinks.notices import Notice
 from dgm.sinks.notify import CommandTarget, NotificationSink
@@ -93,3 +94,11 @@ def test_what_an_agent_wrote_is_no_part_of_a_command(tmp_path) -> None:
     facts = {"run": hostile, "message": hostile}
     target.send(Notice(1, "end", hostile, hostile, facts))
     assert [path.name for path in tmp_path.iterdir()] == ["one"]
+
+
+@pytest.mark.starts_processes
+def test_a_command_that_takes_too_long_is_named_without_its_words(monkeypatch) -> None:
+    monkeypatch.setattr(notify, "COMMAND_S", 0.1)
+    with pytest.raises(Infrastructure) as error:
+        CommandTarget("sleep 20 20").send(Notice(1, "end", "", "", {"run": ""}))
+    assert str(error.value) == "sleep took longer than 0.1 s"
