@@ -80,7 +80,7 @@ class OtlpSink:
         from opentelemetry.sdk.trace import ReadableSpan
         from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-        own, parent = (
+        context, parent = (
             SpanContext(
                 trace_id(name), span_id(name), is_remote=False, trace_flags=TraceFlags(TraceFlags.SAMPLED)
             )
@@ -90,7 +90,7 @@ class OtlpSink:
         )
         return ReadableSpan(
             span.name,
-            context=own,
+            context=context,
             parent=parent,
             resource=self._resource,
             attributes=span.attributes,
