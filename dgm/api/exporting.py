@@ -80,7 +80,7 @@ class FolderFormat:
     writer: str
     """``module:attribute`` of a ``Writer``; its agent is None for the whole run."""
     of_agent: bool = False
-    """Whether one agent is written, the best by default; like its source, not after failed probes."""
+    """True if it holds one agent, by default the best. Like its source, it is refused after failed probes."""
 
 
 FORMATS: Mapping[str, FolderFormat] = {

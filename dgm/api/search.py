@@ -60,8 +60,8 @@ class Evolution(Results):
             settings: budget.*, models.*, providers.*, limits.*, scale.*, workers, sandbox, or the new path of
                 the benchmark.
             regrade: Repeat evaluations of agents whose model was refused.
-            sink: Send curves of this session to mlflow:…, wandb:…, tensorboard:FOLDER or otlp:….
-            notify: Send the events of this session to an address of apprise, such as ntfy://TOPIC.
+            sink: Send curves of this session to a tracker: mlflow:…, wandb:…, tensorboard:FOLDER or otlp:….
+            notify: Send notifications of this session to an apprise address, such as ntfy://TOPIC.
             objects: the policy and operators that were passed to ``evolve``, if the run could not record their values.
             allow_paid: whether the model ``auto`` may be one that costs money.
             on_event: is called with each event of the search, model calls left out, once it is on disk.
@@ -145,8 +145,8 @@ def evolve(
         seed: Random seed [default: 0].
         sandbox: auto, docker or bubblewrap.
         settings: Any setting, such as budget.hours=8.
-        sink: Send curves to mlflow:…, wandb:…, tensorboard:FOLDER or otlp:….
-        notify: Send events to an address of apprise, such as ntfy://TOPIC.
+        sink: Send curves to a tracker: mlflow:…, wandb:…, tensorboard:FOLDER or otlp:….
+        notify: Send notifications to an apprise address, such as ntfy://TOPIC.
         allow_paid: whether the model ``auto`` may be one that costs money.
         on_event: is called with each event of the search, model calls left out, once it is on disk.
         watcher: is informed and asked; replaces ``allow_paid`` and ``on_event``.

@@ -84,7 +84,7 @@ def _command(
 ) -> Callable[..., int]:
     """Give a function the parameters and the help of a function of the Python API, and further parameters."""
     *options, trust, json = derive_parameters(source, trust=True, omit=omit)
-    options = [each.replace(annotation=REPEATED.get(each.name, each.annotation)) for each in options]
+    options = [option.replace(annotation=REPEATED.get(option.name, option.annotation)) for option in options]
     parameters = sorted([*options, *extra, trust, json], key=lambda parameter: parameter.kind)
     function.__doc__ = source.__doc__
     function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

@@ -18,13 +18,13 @@ def serve(
 ) -> int:
     """Show runs as a read-only page in a browser, also while they grow, until Ctrl-C.
 
-    Other hosts can reach the page only if --host says so. The address then holds a token, which is asked for. Traffic
-    is not encrypted.
+    Other hosts can reach the page only with --host, and need the token in the printed address. Traffic is not
+    encrypted.
 
     Args:
         target: A run, or a folder with runs. Default: all in $DGM_ARCHIVE and ./archive.
-        host: Address to listen at; 0.0.0.0 for all of this machine.
-        port: Port to listen at; 0 for any that is free.
+        host: Address to listen on; 0.0.0.0 for all addresses of this machine.
+        port: Port to listen on; 0 for any free port.
         open: Open the page in a browser.
     """
     serve_runs(

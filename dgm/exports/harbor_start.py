@@ -24,14 +24,14 @@ def main() -> int:
     """Run the agent in the working folder; return its exit status, 124 after its time limit."""
     facts = json.loads((HERE / "facts.json").read_text(encoding="utf-8"))
     packages = HERE / "packages"
-    given = {
+    environment = {
         **os.environ,
         **({"PYTHONPATH": str(packages)} if packages.is_dir() else {}),
         "PYTHONUNBUFFERED": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     agent_start.FOLDER = str(HERE / "python")
-    env = agent_start.complete(given, "solve", facts["env"])
+    env = agent_start.complete(environment, "solve", facts["env"])
     if sys.argv[1:] == ["--check"]:
         return run(facts["check"], env, CHECK_S)
     workdir = Path.cwd()

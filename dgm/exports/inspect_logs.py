@@ -55,7 +55,7 @@ def write_logs(run: Run, agent: Agent | None, target: Path, identity: LocalIdent
         from inspect_ai.log import EvalLog, write_eval_log
     except ImportError as error:
         raise UserError(
-            "Logs of Inspect need inspect_ai, which is not installed: pip install 'dgm[inspect]'"
+            "Inspect logs need inspect_ai, which is not installed: pip install 'dgm[inspect]'"
         ) from error
     with new_folder(target) as draft:
         evaluations = find_evaluations(run, agent)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 LOG, MARK = f"{FOLDER}/log", f"{FOLDER}/session"
 """Failures of the last session's receivers, and a file that says that there was a session with some."""
 NICENESS = 10
-"""Sandboxes and models of the search go first."""
+"""Priority of the process, below the sandboxes and models of the search."""
 START_S, END_S = 60.0, 5.0
 """Seconds that a session waits at most for the check of the addresses, and for the last deliveries."""
 LOOK_S = 1.0

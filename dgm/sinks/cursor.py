@@ -1,4 +1,4 @@
-"""How far each receiver has got in the log, in a folder beside the run; for those that cannot be asked."""
+"""Positions in the log of receivers that cannot be asked for them, in a folder beside the run."""
 
 import fcntl
 import hashlib

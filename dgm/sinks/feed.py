@@ -79,13 +79,13 @@ def read_parameters(run: Run) -> RunParameters:
 
 def summarise(run: Run, feed: "Feed") -> Mapping[str, str | float]:
     """Return the state of a run after the last event of its feed, as rows for a tracker."""
-    tree, own = feed.tree, feed.tree.own(feed.best)
+    tree, tally = feed.tree, feed.tree.own(feed.best)
     return {
         "state": tree.stop_reason or state(run),
         "best agent": feed.best,
-        "best rate": own.rate,
-        "best lower bound": lower_bound(own),
-        "best evaluations": own.n,
+        "best rate": tally.rate,
+        "best lower bound": lower_bound(tally),
+        "best evaluations": tally.n,
         "agents": len(tree.agents),
         "evaluations": tree.evaluations,
         "usd": tree.spend.usd,
@@ -148,10 +148,10 @@ class Feed:
 
     @property
     def is_best_due(self) -> bool:
-        """Whether the last event is a graded evaluation after which the best agent is looked for.
+        """True if the last event is a graded evaluation after which the best agent is computed.
 
-        It takes a second among 1,000 agents, so it is looked for after every one with up to ``FEW_AGENTS`` agents, and
-        the more seldom the more agents there are.
+        That takes a second with 1,000 agents. It happens after every evaluation with up to ``FEW_AGENTS`` agents, and
+        less often with more.
         """
         every = 1 << (len(self.tree.agents) // FEW_AGENTS).bit_length()
         return self._is_graded and self._step % every == 0
@@ -172,8 +172,8 @@ class Feed:
         resolved = int(tree.own_resolved.sum())
         best: dict[str, float] = {}
         if self.is_best_due:
-            own = tree.own(self.best)
-            best = {"best/agent": self.best, "best/rate": own.rate, "best/lower_bound": lower_bound(own)}
+            tally = tree.own(self.best)
+            best = {"best/agent": self.best, "best/rate": tally.rate, "best/lower_bound": lower_bound(tally)}
         stillborn: Counter[str] = Counter()
         for stage, times in tree.stillborn.items():
             stillborn[f"stillborn/{clean_name(stage)}"] += times

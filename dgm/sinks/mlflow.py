@@ -82,13 +82,13 @@ class MlflowSink:
         client, parameters = self._client, read_parameters(self._context.run)
         name = os.environ.get("MLFLOW_EXPERIMENT_NAME", "dgm")
         experiment = client.get_experiment_by_name(name)
-        place = experiment.experiment_id if experiment else client.create_experiment(name)
-        runs = client.search_runs([place], f"tags.`{ID_TAG}` = '{parameters.id}'", max_results=1)
+        experiment_id = experiment.experiment_id if experiment else client.create_experiment(name)
+        runs = client.search_runs([experiment_id], f"tags.`{ID_TAG}` = '{parameters.id}'", max_results=1)
         if runs:
             run = runs[0]
             client.update_run(run.info.run_id, status="RUNNING")
         else:
-            run = client.create_run(place, tags={ID_TAG: parameters.id}, run_name=parameters.run)
+            run = client.create_run(experiment_id, tags={ID_TAG: parameters.id}, run_name=parameters.run)
         self._send_parameters(run, parameters.values)
         return str(run.info.run_id)
 

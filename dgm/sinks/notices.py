@@ -1,4 +1,4 @@
-"""The moments of a run that a person wants to hear of, as a function of its log.
+"""The notices of a run, as a function of its log.
 
 The clock is the log's. So a process that was killed finds the same notices again, and knows which were delivered.
 """
@@ -58,7 +58,7 @@ class Notice:
 
 @dataclass(slots=True)
 class NoticeRules:
-    """A fold of a run's events that says when there is a notice."""
+    """A fold of a run's events that yields its notices."""
 
     run: Run
     _paused: bool = False
@@ -120,11 +120,11 @@ class NoticeRules:
 
     def _notice(self, position: int, kind: NoticeKind, words: str, feed: Feed) -> Notice:
         tree, run = feed.tree, self.run
-        own = tree.own(feed.best) if tree.agents else None
+        tally = tree.own(feed.best) if tree.agents else None
         best = "no agent yet"
-        if own is not None:
-            tally = fmt.tally_interval(TallyView.of(own))
-            best = f"best: agent {feed.best}, {tally}, lower bound {lower_bound(own):.2f}"
+        if tally is not None:
+            rate = fmt.tally_interval(TallyView.of(tally))
+            best = f"best: agent {feed.best}, {rate}, lower bound {lower_bound(tally):.2f}"
         spend = (
             f"spent: {fmt.money(tree.spend.usd)} and {tree.spend.tokens:,} tokens on "
             f"{fmt.count(tree.evaluations, 'evaluation')} and {fmt.count(len(tree.agents), 'agent')}"
@@ -134,9 +134,9 @@ class NoticeRules:
             "id": f"{run.config['id']}/{position}",
             "run": run.name,
             "message": words,
-            "best": feed.best if own is not None else None,
-            "resolved": own.resolved if own is not None else 0,
-            "evaluated": own.n if own is not None else 0,
+            "best": feed.best if tally is not None else None,
+            "resolved": tally.resolved if tally is not None else 0,
+            "evaluated": tally.n if tally is not None else 0,
             "usd": tree.spend.usd,
             "tokens": tree.spend.tokens,
             "evaluations": tree.evaluations,

@@ -91,7 +91,7 @@ class AddressTarget:
         self._service, self.key = apprise.Apprise(), address
         if not self._service.add(address):
             raise UserError(
-                f"{hide_address(address)} is no address of apprise, such as ntfy://TOPIC",
+                f"{hide_address(address)} is no apprise address, such as ntfy://TOPIC",
                 argument="notify",
             )
 

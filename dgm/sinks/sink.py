@@ -1,4 +1,4 @@
-"""The seam between a run's log and a program that wants to know of it, and the addresses that name such programs.
+"""The interface between a run's log and programs that follow it, and the addresses of such programs.
 
 An address is ``scheme:rest``, such as ``mlflow:http://host:5000``; ``env:NAME`` stands for one in an environment
 variable. Addresses may hold tokens: no run records them, and messages name their scheme only.
@@ -37,11 +37,11 @@ _VARIABLE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")
 
 
 class Sink(Protocol):
-    """A receiver of what a run's log says; made by a function of ``SinkContext``, which opens it.
+    """A receiver of a run's events; a function of ``SinkContext`` opens it.
 
     All methods may raise anything; the sink is then closed, and opened again later. After that, and after a kill, it
-    hears all events from the first one, and must deliver nothing twice and leave out nothing. So it asks the other side
-    where that stands, or has a ``Cursor``.
+    gets all events from the first one, and must deliver nothing twice and omit nothing. So it asks the other side
+    for its position, or has a ``Cursor``.
     """
 
     def observe(self, recorded: Recorded, feed: Feed) -> None:

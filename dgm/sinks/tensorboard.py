@@ -29,7 +29,7 @@ class TensorBoardSink:
 
     def __init__(self, context: SinkContext) -> None:
         if not context.rest:
-            raise UserError("tensorboard: needs a folder, such as tensorboard:runs", argument="sink")
+            raise UserError("tensorboard: needs a folder, such as tensorboard:runs")
         folder = Path(context.rest).expanduser() / context.run.name
         parameters = read_parameters(context.run)
         table = _format_table(parameters.values)

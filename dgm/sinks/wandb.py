@@ -97,9 +97,9 @@ def read_records(file: Path) -> Iterator[bytes]:
     """Yield each whole record of a file of W&B; stop at a torn one."""
     data, position, parts = file.read_bytes(), _HEADER, b""
     while position + _HEADER <= len(data):
-        left = _BLOCK - position % _BLOCK
-        if left < _HEADER:
-            position += left
+        rest = _BLOCK - position % _BLOCK
+        if rest < _HEADER:
+            position += rest
             continue
         checksum, size, kind = struct.unpack_from("<IHB", data, position)
         part = data[position + _HEADER : position + _HEADER + size]

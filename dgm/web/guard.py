@@ -23,7 +23,7 @@ HEADERS = {
 }
 """Headers of every response that does not set them itself."""
 FOREIGN = ("cross-site", "same-site")
-"""What a browser says of requests of pages of other servers; a link there may lead here, but nothing else."""
+"""Values of ``Sec-Fetch-Site`` on requests from pages of other servers, which may only link here."""
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 UNKNOWN = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>dgm serve</title>
 <h1>Not signed in</h1><p>Open the address that dgm serve printed; it holds the token.</p>
@@ -32,7 +32,7 @@ UNKNOWN = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>dgm ser
 
 
 class Guard:
-    """Refuses all but reading, foreign names of a loopback server, and requests without the token."""
+    """Middleware that refuses writes, foreign names of a loopback server, and requests without the token."""
 
     def __init__(self, app: ASGIApp, *, token: str | None, hosts: Sequence[str], cookie: str) -> None:
         """Wrap an application.

@@ -1,4 +1,4 @@
-"""The runs that a server shows, by the names in its addresses. A name that is no run's leads nowhere."""
+"""The runs that a server shows, by the names in its addresses."""
 
 import asyncio
 import logging

@@ -44,7 +44,7 @@ ROWS = 100
 DIFF_CHARS = 400_000
 """Maximum characters of a diff on a page."""
 Values = Mapping[str, str]
-"""What stands in the address and the query of a request; both are a stranger's text."""
+"""Values from the address and the query of a request; both are untrusted text."""
 
 
 class Page(NamedTuple):
@@ -59,7 +59,7 @@ class Page(NamedTuple):
     query: tuple[str, ...] = ()
     """Names in its query; others are ignored."""
     slow: bool = False
-    """Whether it takes seconds in a long run, and must not hold up others."""
+    """True if it takes seconds in a long run, and must not hold up others."""
 
 
 class Data(NamedTuple):

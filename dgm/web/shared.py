@@ -44,7 +44,7 @@ class News(NamedTuple):
     """Number of the newest event."""
     state: str
     living: bool
-    """Whether a process writes the run."""
+    """True while a process writes the run."""
     agents: int
     evaluations: int
     running: int
@@ -259,7 +259,7 @@ class SharedRun:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the run was removed or replaced."""
+        """True if the run was removed or replaced."""
         return _read_inode(self.folder) != self._inode
 
     def count_events_to_open(self, *, slow: bool) -> int | None:

@@ -109,11 +109,11 @@ def _draw_curve(curve: Sequence[CurvePoint], seed_agent: TallyView, name: str, x
     drawing.add("path", {"class": "raw", "d": stairs_path(rate), "stroke-width": 1.2})
     drawing.add("path", {"class": "lower", "d": stairs_path(bound), "stroke-width": 2.2})
     leader = None
-    for point, place in zip(curve, bound, strict=True):
+    for point, (dot_x, dot_y) in zip(curve, bound, strict=True):
         if point.agent != leader:
             rates = f"rate {point.rate:.0%}, lower bound {point.lower_bound:.0%}"
             tip = f"agent {point.agent} has the highest lower bound\n{fmt.short_number(x(point))} {name}\n{rates}"
-            drawing.add("circle", {"class": "dot", "cx": place[0], "cy": place[1], "r": 2.6}, tip=tip)
+            drawing.add("circle", {"class": "dot", "cx": dot_x, "cy": dot_y, "r": 2.6}, tip=tip)
         leader = point.agent
     return drawing
 

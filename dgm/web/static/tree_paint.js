@@ -289,7 +289,7 @@ export class Painter {
 class FreeSpace {
   constructor(camera) {
     this.columns = Math.ceil(camera.width / CELL) + 1;
-    this.taken = new Uint8Array(this.columns * (Math.ceil(camera.height / CELL) + 4));
+    this.occupied = new Uint8Array(this.columns * (Math.ceil(camera.height / CELL) + 4));
   }
 
   // Take the space of a line of text around ``y``; return whether it was free.
@@ -300,8 +300,8 @@ class FreeSpace {
     for (let line = Math.floor((y - 3) / CELL) + 1; line <= Math.floor((y + 3) / CELL) + 1; line++) {
       if (line < 0) continue;
       for (let cell = line * this.columns + from; cell <= line * this.columns + to; cell++) {
-        if (this.taken[cell]) free = false;
-        this.taken[cell] = 1;
+        if (this.occupied[cell]) free = false;
+        this.occupied[cell] = 1;
       }
     }
     return free;

@@ -126,7 +126,7 @@ def test_no_address_is_in_the_folder_of_a_run(tmp_path, listener, monkeypatch) -
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        (settings_for("nonsense"), "notify: the address is no address of apprise"),
+        (settings_for("nonsense"), "notify: the address is no apprise address"),
         (settings_for("env:NOT_SET"), "notify: the environment variable NOT_SET is not set"),
         (settings_for(sinks=("mlfow:x",)), "mlfow:… is no sink; an address begins with one of mlflow:"),
         (settings_for(on_event="'"), 'notify.on_event: "\'": No closing quotation'),
