@@ -25,6 +25,8 @@ from dgm.stats import lower_bound
 _NAME = re.compile(r"[^A-Za-z0-9_. -]|^\.")
 NAME_CHARS = 200
 """Maximum length of a name; MLflow refuses those above 250, with what stands before them."""
+_TOKEN = re.compile(r"(?<=://)[^/\s\"]*@")
+"""Name and password in an address, such as that of a git repository."""
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 FEW_AGENTS = 32
 PARAMETER_CHARS = 500
@@ -67,9 +69,10 @@ def read_parameters(run: Run) -> RunParameters:
     table = {**run.settings(), "sandbox": run.sandbox(), "versions": run.config.get("versions", {})}
     pairs = (text.partition(" = ")[::2] for text in format_assignments(table))
     values = {
-        clean_name(name): value[:PARAMETER_CHARS]
+        clean_name(name): _TOKEN.sub("…@", value)[:PARAMETER_CHARS]
         for name, value in pairs
-        if value not in ("null", "{}", "[]")
+        # The path of a provider's address may be a token, too.
+        if value not in ("null", "{}", "[]") and not name.endswith(".base_url")
     }
     return RunParameters(str(run.config["id"]), run.name, values)
 

@@ -173,6 +173,17 @@ def test_wandb_records_each_point_once_without_a_server(folder, tmp_path) -> Non
     assert killed
 
 
+def test_wandb_waits_for_no_file_of_the_future(tmp_path, monkeypatch) -> None:
+    from dgm.sinks import wandb
+
+    file = tmp_path / "offline-run-1-x" / "run-x.wandb"
+    file.parent.mkdir()
+    file.write_bytes(bytes(7))
+    os.utime(file, (time.time() + 3600, time.time() + 3600))
+    monkeypatch.setattr(wandb.time, "sleep", lambda _: pytest.fail("it waits for the clock"))
+    assert wandb._read_last_step(tmp_path, "x") == 0
+
+
 def test_a_collector_hears_of_each_span_under_one_id(folder) -> None:
     with Run.open(folder) as run:
         fold = SpanFold(run)

@@ -127,3 +127,18 @@ def test_an_id_that_a_stranger_wrote_names_no_file(folder, run_id) -> None:
     file.write_text(json.dumps(frozen))
     with Run.open(folder) as run, pytest.raises(ArchiveCorrupt, match="its id"):
         read_parameters(run)
+
+
+def test_parameters_hold_no_token_of_an_address(folder) -> None:
+    file = folder / "run.json"
+    frozen = json.loads(file.read_text())
+    frozen["config"]["settings"] |= {
+        "providers": {"x": {"kind": "openai-compatible", "base_url": "https://host/token/v1"}},
+        "seed_agent": "https://me:token@host/agent.git",
+    }
+    file.chmod(0o644)
+    file.write_text(json.dumps(frozen))
+    with Run.open(folder) as run:
+        values = read_parameters(run).values
+    assert not [name for name, value in values.items() if "token" in value and "tokens" not in value]
+    assert values["seed_agent"] == '"https://…@host/agent.git"'
