@@ -117,4 +117,4 @@ class OtlpSink:
 
 def _require(result: Any, name: str) -> None:  # noqa: ANN401
     if result.value != 0:
-        raise Infrastructure(f"the collector did not take the {name}")
+        raise Infrastructure(f"otlp: the collector cannot be reached, or refused the {name}")

@@ -90,7 +90,7 @@ def visit(chromium):
 
 
 def find_violations(page):
-    """What axe-core objects to in a page: rule → the elements."""
+    """Violations that axe-core reports for a page: rule → the elements."""
     # Evaluated by the driver, so the page's policy against foreign scripts holds for everything else.
     page.evaluate(AXE.read_text(encoding="utf-8"))
     result = page.evaluate("axe.run(document, {resultTypes: ['violations']})")

@@ -1,4 +1,4 @@
-"""How a notebook displays runs, trees, agents, tables, reports and comparisons."""
+"""Runs, trees, agents, tables, reports and comparisons as a notebook displays them."""
 
 import base64
 import re
