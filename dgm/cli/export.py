@@ -20,6 +20,10 @@ _NOUNS = {
     "traces": "trace",
     "predictions": "prediction",
     "bytes": "byte",
+    "evaluations": "evaluation",
+    "logs": "log",
+    "preferences": "preference",
+    "samples": "sample",
 }
 
 

@@ -528,7 +528,7 @@ class NotifySettings(Section):
     to: tuple[str, ...] = ()
     """Addresses that ``apprise`` knows, such as ``ntfy://TOPIC``; ``env:NAME`` is read from the environment
     (``docs/watch.md``)."""
-    on_event: str | None = None
+    on_event: Annotated[str, Field(min_length=1)] | None = None
     """Command that is run at each event, without a shell; it reads the event as JSON."""
     events: tuple[NoticeKind, ...] = get_args(NoticeKind)
     """Events that are notified."""
