@@ -7,14 +7,14 @@ A bound falls as well as rises, and so does a curve.
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dgm.analysis.agents import best_in
 from dgm.archive.events import CallBooked, ModelCalled, ModelLearned, PromotionSpent, RunStarted, TaskGraded
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree, Watch
 from dgm.domain import AgentId, Tally, Verdict
-from dgm.stats import lower_bound
+from dgm.stats import lower_bound, wilson
 
 MOMENTS = 300
 """Maximum number of recommendations; one takes some milliseconds in a run of many agents."""
@@ -35,6 +35,8 @@ class CurvePoint:
     """The agent's rate on the search tasks until then."""
     lower_bound: float
     """The rate that the agent exceeds with a probability of 99 %, as in ``dgm.stats.lower_bound``."""
+    interval: tuple[float, float]
+    """95 % Wilson interval of the rate."""
 
 
 def compute_curve(run: Run, most: int = 400) -> Sequence[CurvePoint]:
@@ -64,12 +66,12 @@ def compute_curve(run: Run, most: int = 400) -> Sequence[CurvePoint]:
             bound, _, leader = ranking[0]
             if (leader, tallies[leader].rate, bound) != shown:
                 shown = leader, tallies[leader].rate, bound
-                point = CurvePoint(evaluations, usd, tokens, watch.seconds, AgentId(leader), shown[1], -bound)
-                points.append(point)
+                moment = evaluations, usd, tokens, watch.seconds
+                interval = wilson(tallies[leader])
+                points.append(CurvePoint(*moment, AgentId(leader), shown[1], -bound, interval))
     if points:
-        last = points[-1]
-        end = CurvePoint(evaluations, usd, tokens, watch.seconds, last.agent, last.rate, last.lower_bound)
-        points += [end] if end != last else []
+        end = replace(points[-1], evaluations=evaluations, usd=usd, tokens=tokens, seconds=watch.seconds)
+        points += [end] if end != points[-1] else []
     if len(points) <= most:
         return points
     step = (len(points) - 1) / (most - 1)
@@ -100,4 +102,4 @@ def _recommendation(run: Run, tree: Tree, before: Sequence[CurvePoint]) -> Curve
     # A withdrawn verdict takes an evaluation away; a curve goes on from left to right.
     evaluations = max(tree.evaluations, before[-1].evaluations if before else 0)
     spend = tree.spend.usd, tree.spend.tokens, tree.wall_seconds
-    return CurvePoint(evaluations, *spend, best, own.rate, lower_bound(own))
+    return CurvePoint(evaluations, *spend, best, own.rate, lower_bound(own), wilson(own))

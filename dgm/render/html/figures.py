@@ -14,7 +14,16 @@ from typing import NamedTuple
 from dgm.archive.durable import write_durably
 from dgm.domain import Verdict
 from dgm.render import fmt
-from dgm.render.html.svg import SERIES, SHADES, Axes, Drawing, number_text, round_ticks, stairs_path
+from dgm.render.html.svg import (
+    SERIES,
+    SHADES,
+    Axes,
+    Drawing,
+    band_path,
+    number_text,
+    round_ticks,
+    stairs_path,
+)
 from dgm.render.safe import neutralise, one_line
 from dgm.render.text import promises_text
 from dgm.views.agents import AgentRow
@@ -96,7 +105,7 @@ def _draw_curve(curve: Sequence[CurvePoint], seed_agent: TallyView, name: str, x
     drawing = Drawing(f"highest lower bound over {name}", WIDTH, HEIGHT)
     axes = Axes(40, 30, WIDTH - 56, HEIGHT - 72, x(curve[-1]))
     axes.draw(drawing, name)
-    legend = [(40, "lower bound", "lower", 2.2), (136, "rate so far", "raw", 1.2)]
+    legend = [(8, "lower bound", "lower", 2.2), (100, "rate, 95% interval", "raw", 1.2)]
     if seed_agent.n:
         y = axes.y(seed_agent.rate)
         drawing.line(axes.left, y, axes.left + axes.width, y, "seed", dash="2 3")
@@ -104,14 +113,23 @@ def _draw_curve(curve: Sequence[CurvePoint], seed_agent: TallyView, name: str, x
     for left, text, kind, width in legend:
         drawing.line(left, 11, left + 18, 11, kind, width, "2 3" if kind == "seed" else None)
         drawing.text(left + 23, 15, text, "soft" if kind == "raw" else f"{kind}text", 10.5)
-    rate = [(axes.x(x(point)), axes.y(point.rate)) for point in curve]
-    bound = [(axes.x(x(point)), axes.y(point.lower_bound)) for point in curve]
+    places = [axes.x(x(point)) for point in curve]
+    low, high = (
+        [(place, axes.y(point.interval[end])) for place, point in zip(places, curve, strict=True)]
+        for end in (0, 1)
+    )
+    drawing.add("path", {"class": "band", "d": band_path(low, high)})
+    rate = [(place, axes.y(point.rate)) for place, point in zip(places, curve, strict=True)]
+    bound = [(place, axes.y(point.lower_bound)) for place, point in zip(places, curve, strict=True)]
     drawing.add("path", {"class": "raw", "d": stairs_path(rate), "stroke-width": 1.2})
     drawing.add("path", {"class": "lower", "d": stairs_path(bound), "stroke-width": 2.2})
     leader = None
     for point, (dot_x, dot_y) in zip(curve, bound, strict=True):
         if point.agent != leader:
-            rates = f"rate {point.rate:.0%}, lower bound {point.lower_bound:.0%}"
+            start, end = point.interval
+            rates = (
+                f"rate {point.rate:.0%} [{100 * start:.0f}–{end:.0%}], lower bound {point.lower_bound:.0%}"
+            )
             tip = f"agent {point.agent} has the highest lower bound\n{fmt.short_number(x(point))} {name}\n{rates}"
             drawing.add("circle", {"class": "dot", "cx": dot_x, "cy": dot_y, "r": 2.6}, tip=tip)
         leader = point.agent

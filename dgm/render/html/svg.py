@@ -176,3 +176,9 @@ def stairs_path(points: Sequence[tuple[float, float]]) -> str:
         return ""
     start = f"M{number_text(points[0][0])} {number_text(points[0][1])}"
     return start + "".join(f"H{number_text(x)}V{number_text(y)}" for x, y in points[1:])
+
+
+def band_path(low: Sequence[tuple[float, float]], high: Sequence[tuple[float, float]]) -> str:
+    """Return a closed path between two lines that keep each height until the next point, over the same places."""
+    back = "".join(f"V{number_text(y)}H{number_text(x)}" for x, y in reversed(low))
+    return f"{stairs_path(high)}{back}Z" if low else ""

@@ -9,7 +9,7 @@ from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.domain import ActionId, AgentId, Born, Budget, CommitId, Evaluation, TaskId, Usage, Verdict
 from dgm.policies.hgm import best_belief
-from dgm.stats import lower_bound
+from dgm.stats import lower_bound, wilson
 from dgm.views.curve import compute_curve
 
 
@@ -61,11 +61,9 @@ def test_each_point_is_what_the_tree_believed(random_run) -> None:
         last = points.get(tree.evaluations, last)
         assert last is not None
         best = best_belief(tree)
-        assert (last.agent, last.rate, last.lower_bound) == (
-            best,
-            tree.own(best).rate,
-            lower_bound(tree.own(best)),
-        )
+        own = tree.own(best)
+        assert (last.agent, last.rate, last.lower_bound) == (best, own.rate, lower_bound(own))
+        assert last.interval == wilson(own)
         checked += 1
     assert checked > 580
     assert len({point.agent for point in points.values()}) > 2

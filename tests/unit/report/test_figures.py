@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from dgm.render.html.figures import _place_rows, draw_front, draw_operators, draw_tree, write_figures
 from dgm.render.html.page import render_page
-from dgm.render.html.svg import Axes, Drawing, element, number_text, round_ticks, stairs_path
+from dgm.render.html.svg import Axes, Drawing, band_path, element, number_text, round_ticks, stairs_path
 from dgm.render.report_text import objective_sentences
 from dgm.render.safe import neutralise
 from dgm.views.objective import MeasuredAgent, MetricView, ObjectiveView
@@ -134,6 +134,12 @@ def test_ticks_are_round(highest: float, ticks: list[float]) -> None:
 def test_stairs_keep_a_height_until_the_next_point() -> None:
     assert stairs_path([(0, 1), (2, 3), (4, 0.5)]) == "M0 1H2V3H4V0.5"
     assert stairs_path([]) == ""
+
+
+def test_a_band_lies_between_its_lines():
+    low, high = [(0, 1), (2, 3), (4, 5)], [(0, 6), (2, 7), (4, 8)]
+    assert band_path(low, high) == "M0 6H2V7H4V8V5H4V3H2V1H0Z"
+    assert band_path([], []) == ""
 
 
 def test_axes_without_a_width_divide_by_nothing() -> None:
